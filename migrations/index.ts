@@ -1,0 +1,9 @@
+/** The migrations in their order; each is loaded only when it is to run. */
+import type { MigrationContext } from './context.ts'
+
+export interface Migration {
+  readonly name: string
+  load(): Promise<{ up(context: MigrationContext): Promise<void> }>
+}
+
+export const migrations: readonly Migration[] = [{ name: '0001-ledger', load: () => import('./0001-ledger.ts') }]

@@ -1,0 +1,30 @@
+/** Opens a database by its URL: the only switch over databases in the whole ledger. */
+import type { Logger } from 'kysely'
+import type { ClockOffset, Dialect } from './dialect.ts'
+import { parseDatabaseUrl } from './url.ts'
+
+export interface ConnectOptions {
+  readonly poolMax: number
+  /** How long one attempt to connect may take. */
+  readonly connectTimeoutMs: number
+  /** How long one statement may take before its connection counts as dead. Locks are short here, so this is generous. */
+  readonly statementTimeoutMs: number
+  /** Tests move the clock with it. */
+  readonly clock?: ClockOffset | undefined
+  /** Hears every statement; for diagnosis and for tests that stop a process between two statements. */
+  readonly log?: Logger | undefined
+}
+
+const DEFAULTS: ConnectOptions = { poolMax: 4, connectTimeoutMs: 10_000, statementTimeoutMs: 30_000 }
+
+/**
+ * Loads the one driver that is needed. Servers are not contacted before the first query.
+ * @throws INVALID_OPTION for a URL that cannot be read; DATABASE_UNAVAILABLE for a SQLite file that cannot be opened
+ */
+export async function connect<Tables>(url: string, options: Partial<ConnectOptions> = {}): Promise<Dialect<Tables>> {
+  const parsed = parseDatabaseUrl(url)
+  const all = { ...DEFAULTS, ...options }
+  if (parsed.kind === 'sqlite') return (await import('./sqlite.ts')).sqlite(parsed.path, all)
+  if (parsed.kind === 'postgres') return (await import('./postgres.ts')).postgres(parsed.address, all)
+  return (await import('./mysql.ts')).mysql(parsed.address, all)
+}

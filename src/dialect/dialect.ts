@@ -1,0 +1,88 @@
+/**
+ * The seam between the ledger and a database: everything that differs, as verbs and as pieces of SQL.
+ *
+ * One file a database implements it; `connect.ts` is the only switch. The store asks for what it wants and never
+ * which database it talks to. Where the bodies differ in kind, a comment in the implementation opens with
+ * "Differs by necessity:".
+ */
+import type { Expression, Kysely, RawBuilder, SelectQueryBuilder, Transaction } from 'kysely'
+import type { Ddl } from './ddl.ts'
+
+/** What an error of the driver means for us. */
+export type Diagnosis =
+  /** Rolled back for certain (deadlock, serialization, lock timeout, busy): the same work may be tried again. */
+  | { readonly kind: 'transient' }
+  /** The connection is gone, refused or read-only: whether the last statement took effect is unknown. */
+  | { readonly kind: 'unavailable'; readonly problem: string }
+  /** A unique constraint was violated: the one of this name. */
+  | { readonly kind: 'duplicate'; readonly constraint: string }
+  /** A table or column is not there: the schema is not ours, or not yet. */
+  | { readonly kind: 'no_table' }
+  | { readonly kind: 'other' }
+
+/** Moves the database's clock as the ledger sees it; tests hand one in, nobody else does. */
+export interface ClockOffset {
+  offsetMs: number
+}
+
+export interface Dialect<Tables = unknown> {
+  /** For sentences to people: `PostgreSQL 15.18 at 127.0.0.1:5432/app`. Never a password. */
+  readonly place: string
+  /** Kysely over the pool, on the ledger's schema. Plain reads go through it; writes through the two verbs below. */
+  readonly db: Kysely<Tables>
+  /** Words of schema definitions, for the migrations. */
+  readonly ddl: Ddl
+  /** A table or view of the ledger by its full name, for raw SQL: never left to a search path. */
+  table(name: string): RawBuilder<unknown>
+
+  /**
+   * One short transaction (READ COMMITTED, or the one writer of SQLite). A transient failure, at COMMIT too, is rolled
+   * back explicitly and the whole work is tried again with jitter, so `work` must have no effect outside it.
+   * @throws the driver's error, diagnosed `unavailable` when the outcome of the COMMIT is unknown
+   */
+  transaction<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
+
+  /** One statement that commits by itself, tried again like a transaction. */
+  statement<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+
+  /**
+   * Raises the fence of `scope` by one and inserts one row that carries it, in one transaction and as few round trips
+   * as the database allows. The scope's row is locked first, so fences of a scope are handed out in commit order.
+   * @returns the new fence, or null when `rows` selected nothing (then nothing changed)
+   * @throws the driver's error for a violated constraint, with the fence not raised
+   */
+  insertFenced(insert: FencedInsert): Promise<bigint | null>
+
+  /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
+  skipLocked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+
+  /** The database's clock, to the microsecond where it has them. */
+  now(): RawBuilder<Date>
+  /** An instant and a number of seconds after it. */
+  plusSeconds(instant: Expression<unknown>, seconds: Expression<unknown>): RawBuilder<Date>
+  /** Seconds from one instant to another, as a number. */
+  secondsBetween(from: Expression<unknown>, to: Expression<unknown>): RawBuilder<number>
+  /** An instant as a parameter. */
+  instant(date: Date): RawBuilder<Date>
+  /** An instant as the driver returned it. */
+  readInstant(value: unknown): Date | null
+
+  diagnose(error: unknown): Diagnosis
+
+  /**
+   * Runs `work` while no other process runs one, for migrations; all of it is one transaction where the database has
+   * transactional DDL. Waits as long as the other needs.
+   */
+  exclusively<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+
+  close(): Promise<void>
+}
+
+/** A row for `insertFenced`: column and value pairs (the fence is added), inserted unless `unless` selects a row. */
+export interface FencedInsert {
+  readonly scope: string
+  readonly table: string
+  readonly values: Readonly<Record<string, unknown>>
+  /** A query that must select nothing, or nothing is inserted. */
+  readonly unless: Expression<unknown>
+}

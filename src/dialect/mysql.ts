@@ -1,0 +1,237 @@
+/** MySQL 8+ and, with the few differences named in mariadb.ts, MariaDB 10.6+. */
+import { Kysely, MysqlDialect, sql, type MysqlPool, type MysqlPoolConnection, type MysqlQueryResult } from 'kysely'
+import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
+import { LedgerError } from '../model/errors.ts'
+import type { ConnectOptions } from './connect.ts'
+import type { Ddl } from './ddl.ts'
+import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
+import { mariadbCollation } from './mariadb.ts'
+import { networkProblem } from './network-problem.ts'
+import { retryTransient } from './retry.ts'
+import { tlsOptions } from './tls.ts'
+import { placeOf, type ServerAddress } from './url.ts'
+
+/** Byte for byte, trailing spaces and case included: the collations of MySQL 8 that end in `_bin` alone pad. */
+const MYSQL_COLLATION = 'utf8mb4_0900_bin'
+
+export async function mysql<Tables>(address: ServerAddress, options: ConnectOptions): Promise<Dialect<Tables>> {
+  const { createPool } = await import('mysql2')
+  const pool = createPool(poolOptions(address, options))
+  const db = new Kysely<Tables>({ dialect: new MysqlDialect({ pool: discarding(pool, options.statementTimeoutMs) }), ...(options.log && { log: options.log }) })
+  const place = placeOf(address)
+  const server = await greet(db, place, pool)
+
+  const dialect: Dialect<Tables> = {
+    place: `${server.product} at ${place}`,
+    db,
+    ddl: ddl(server.collation),
+    table: (name) => sql`${sql.id(name)}`,
+    transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
+    statement: (work) => retryTransient(diagnose, () => work(db)),
+    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, insert)),
+    skipLocked: (query) => query.forUpdate().skipLocked(),
+    now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
+    plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
+    secondsBetween: (from, to) => sql`(timestampdiff(microsecond, ${from}, ${to}) / 1e6)`,
+    instant: (date) => sql`cast(${date.toISOString().slice(0, -1).replace('T', ' ')} as datetime(6))`,
+    readInstant: (value) => (value instanceof Date ? value : null),
+    diagnose,
+    exclusively: (work) => exclusively(db, work),
+    close: () => db.destroy(),
+  }
+  return dialect
+}
+
+interface Server {
+  readonly product: string
+  readonly collation: string
+}
+
+/** The first words on the line: who is there, and is it somebody we can work with? */
+async function greet<Tables>(db: Kysely<Tables>, place: string, pool: Pool): Promise<Server> {
+  try {
+    const { rows } = await sql<{ version: string; mode: string }>`select version() as version, @@sql_mode as mode`.execute(db)
+    const { version, mode } = rows[0]!
+    if (mode.includes('NO_BACKSLASH_ESCAPES')) {
+      throw new LedgerError('DATABASE_UNAVAILABLE', `${place}: sql_mode NO_BACKSLASH_ESCAPES is on; under it the driver cannot quote values safely`, { place })
+    }
+    const isMariadb = version.includes('MariaDB')
+    checkVersion(isMariadb, version, place)
+    return isMariadb ? { product: `MariaDB ${version.split('-')[0]}`, collation: mariadbCollation } : { product: `MySQL ${version.split('-')[0]}`, collation: MYSQL_COLLATION }
+  } catch (error) {
+    pool.end(() => {})
+    const diagnosis = diagnose(error)
+    if (diagnosis.kind !== 'unavailable') throw error
+    throw new LedgerError('DATABASE_UNAVAILABLE', `MySQL at ${place}: ${diagnosis.problem}`, { place }, error)
+  }
+}
+
+function checkVersion(isMariadb: boolean, version: string, place: string): void {
+  const [major = 0, minor = 0] = version.split('.').map((part) => parseInt(part, 10))
+  const enough = isMariadb ? major > 10 || (major === 10 && minor >= 6) : major >= 8
+  if (!enough) throw new LedgerError('DATABASE_UNAVAILABLE', `${place} runs version ${version}; MySQL 8 or MariaDB 10.6 is the oldest that has SKIP LOCKED`, { place, version })
+}
+
+/**
+ * Differs by necessity: no data-changing statement returns rows to another, so this is a small script, sent in one
+ * round trip. The upsert locks the scope's row first; `last_insert_id(…)` carries the new fence to the insert.
+ * (ON DUPLICATE KEY serves the counter here; the claim itself is a plain INSERT whose violation is heard.)
+ */
+async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
+  const columns = Object.keys(values)
+  return db.connection().execute(async (connection) => {
+    try {
+      const { rows } = await sql<unknown>`
+        set transaction isolation level read committed; start transaction;
+        insert into task_fences (scope, counter) values (${scope}, last_insert_id(1))
+          on duplicate key update counter = last_insert_id(counter + 1);
+        insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
+          select ${sql.join(Object.values(values))}, last_insert_id() from dual where not exists (${unless});
+        select row_count() as inserted, last_insert_id() as fence;
+        commit`.execute(connection)
+      const [{ inserted, fence }] = rows[4] as [{ inserted: number | string; fence: number | string }]
+      return Number(inserted) === 1 ? BigInt(fence) : null
+    } catch (error) {
+      // Whatever stopped the script left its transaction open on this connection.
+      await sql`rollback`.execute(connection).catch(() => {}) // Fails only on a dead connection, which is then discarded.
+      throw error
+    }
+  })
+}
+
+/**
+ * Differs by necessity: DDL commits by itself, so no transaction can hold a lock around it, and named locks
+ * are per node in a Galera cluster. A row locked on a second connection says who migrates; it is let go when we die.
+ */
+async function exclusively<Tables, T>(db: Kysely<Tables>, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  await sql`create table if not exists runledger_lock (id integer primary key) engine = InnoDB`.execute(db)
+  await retryTransient(diagnose, () => sql`insert into runledger_lock (id) values (1) on duplicate key update id = id`.execute(db))
+  return retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(async (lock) => {
+    await sql`select id from runledger_lock where id = 1 for update`.execute(lock)
+    return work(db)
+  }))
+}
+
+function poolOptions(address: ServerAddress, options: ConnectOptions): PoolOptions {
+  const tls = tlsOptions(address.tls, address.host)
+  return {
+    ...(address.host.startsWith('/') ? { socketPath: address.host } : { host: address.host, port: address.port }),
+    ...(address.user !== undefined && { user: address.user }),
+    ...(address.password !== undefined && { password: address.password }),
+    ...(address.database !== undefined && { database: address.database }),
+    ...(tls !== false && { ssl: tls }),
+    charset: 'utf8mb4',
+    timezone: 'Z',
+    flags: ['FOUND_ROWS'], // Affected rows are matched rows, whatever the URL says.
+    multipleStatements: true,
+    supportBigNumbers: true,
+    bigNumberStrings: true,
+    jsonStrings: true,
+    connectionLimit: options.poolMax,
+    connectTimeout: options.connectTimeoutMs,
+    enableKeepAlive: true,
+    waitForConnections: true,
+  }
+}
+
+/** The pool as Kysely wants it; a connection that failed under us is destroyed, not handed to the next query. */
+function discarding(pool: Pool, timeout: number): MysqlPool {
+  return {
+    end: (callback) => pool.end(callback),
+    getConnection(callback) {
+      pool.getConnection((error: NodeJS.ErrnoException | null, connection: PoolConnection) => {
+        if (error) callback(error, undefined as never)
+        else callback(null, discardingConnection(connection, timeout))
+      })
+    },
+  }
+}
+
+function discardingConnection(connection: PoolConnection, timeout: number): MysqlPoolConnection {
+  let broken = false
+  const onError = () => void (broken = true) // A checked-out connection that dies while idle would otherwise crash us.
+  connection.on('error', onError)
+  const destroy = () => connection.destroy()
+  return {
+    config: connection.config,
+    threadId: connection.threadId,
+    connect: () => {},
+    destroy,
+    query: ((text: string, values: unknown[], callback: (error: unknown, result: MysqlQueryResult) => void) =>
+      connection.query({ sql: text, values, timeout }, (error, result) => {
+        broken ||= error !== null && diagnose(error).kind === 'unavailable'
+        callback(error, result as MysqlQueryResult)
+      })) as MysqlPoolConnection['query'],
+    release() {
+      connection.off('error', onError)
+      if (broken) destroy()
+      else connection.release()
+    },
+  }
+}
+
+const TRANSIENT = new Set([1213, 1205, 1020, 1317, 3024, 3572])
+const REFUSED: ReadonlyMap<number, string> = new Map([
+  [1040, 'the server has no connection left'],
+  [1044, 'the server refused this user'],
+  [1045, 'the server refused this user or password'],
+  [1047, 'this node is not part of its cluster'],
+  [1049, 'the database does not exist'],
+  [1053, 'the server is shutting down'],
+  [1129, 'the server blocked this host'],
+  [1290, 'the database is read-only'],
+  [1698, 'the server refused this user'],
+  [1792, 'the database is read-only'],
+  [1836, 'the database is read-only'],
+  [1927, 'the server closed the connection'],
+  [3169, 'the server closed the connection'],
+  [4031, 'the server closed the connection'],
+])
+const DUPLICATE = new Set([1062, 1586])
+const NO_TABLE = new Set([1146, 1054])
+
+export function diagnose(error: unknown): Diagnosis {
+  if (!(error instanceof Error)) return { kind: 'other' }
+  const { errno, message } = error as Error & { errno?: number }
+  if (errno !== undefined && DUPLICATE.has(errno)) return { kind: 'duplicate', constraint: violated(message) }
+  if (errno !== undefined && TRANSIENT.has(errno)) return { kind: 'transient' }
+  if (errno !== undefined && NO_TABLE.has(errno)) return { kind: 'no_table' }
+  const problem = (errno !== undefined ? REFUSED.get(errno) : undefined) ?? networkProblem(error)
+  return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
+}
+
+// «Duplicate entry '…' for key 'task_runs.PRIMARY'» (MySQL) or «… for key 'PRIMARY'» (MariaDB): the last quoted word.
+function violated(message: string): string {
+  const name = /for key '([^']*)'$/.exec(message)?.[1]?.split('.').at(-1) ?? ''
+  return name === 'PRIMARY' ? 'primary' : name
+}
+
+function ddl(collation: string): Ddl {
+  const text = sql`longtext character set utf8mb4 collate ${sql.raw(collation)}`
+  return {
+    key: (length) => sql`varchar(${sql.lit(length)}) character set utf8mb4 collate ${sql.raw(collation)}`,
+    text,
+    json: sql`json`,
+    // DATETIME holds UTC as written, whatever zone a session has, and reaches beyond 2038; TIMESTAMP does neither.
+    instant: sql`datetime(6)`,
+    integer: sql`integer`,
+    bigint: sql`bigint`,
+    double: sql`double`,
+    boolean: sql`boolean`,
+    numberedKey: sql`bigint auto_increment primary key`,
+    tableOptions: sql`engine = InnoDB row_format = dynamic`,
+    async createIndex(db, { name, table, columns, unique }) {
+      // Differs by necessity: there are no partial indexes (NULLs repeat in a unique one, which is all that is needed),
+      // and MySQL's CREATE INDEX cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.
+      const { rows } = await sql<{ found: number }>`
+        select count(*) as found from information_schema.statistics
+        where table_schema = database() and table_name = ${table} and index_name = ${name}`.execute(db)
+      if (Number(rows[0]!.found) > 0) return
+      const kind = unique ? sql`unique index` : sql`index`
+      await sql`create ${kind} ${sql.id(name)} on ${sql.id(table)} (${sql.join(columns.map((c) => sql.ref(c)))})`.execute(db)
+    },
+    async createView(db, name, query) {
+      await sql`create or replace view ${sql.id(name)} as ${query}`.execute(db)
+    },
+  }
+}

@@ -1,0 +1,159 @@
+/** SQLite in an embedded file: one host, one writer at a time, no server. */
+import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Kysely, sql } from 'kysely'
+import { invalidOption, LedgerError } from '../model/errors.ts'
+import type { ConnectOptions } from './connect.ts'
+import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
+import { retryTransient } from './retry.ts'
+import { nodeSqliteDialect } from './sqlite-driver.ts'
+
+/** ISO 8601 with milliseconds: sorts as text, and SQLite's own date functions read it. */
+const FORMAT = sql.lit('%Y-%m-%dT%H:%M:%fZ')
+
+export async function sqlite<Tables>(path: string, options: ConnectOptions): Promise<Dialect<Tables>> {
+  const file = await open(path)
+  const db = new Kysely<Tables>({ dialect: nodeSqliteDialect(file), ...(options.log && { log: options.log }) })
+  const transaction: Dialect<Tables>['transaction'] = (work) => retryTransient(diagnose, () => db.transaction().execute(work))
+
+  const dialect: Dialect<Tables> = {
+    place: `SQLite file ${path}`,
+    db,
+    ddl,
+    table: (name) => sql`${sql.id(name)}`,
+    transaction,
+    statement: (work) => retryTransient(diagnose, () => work(db)),
+    insertFenced: (insert) => transaction((tx) => insertFenced(tx, insert)),
+    // Differs by necessity: SQLite has no row locks; a writing transaction is alone, so there is nothing to pass over.
+    skipLocked: (query) => query,
+    now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
+    plusSeconds: (instant, seconds) => sql`strftime(${FORMAT}, ${instant}, ${seconds} || ' seconds')`,
+    secondsBetween: (from, to) => sql`(unixepoch(${to}, 'subsec') - unixepoch(${from}, 'subsec'))`,
+    instant: (date) => sql`${date.toISOString()}`,
+    readInstant: (value) => (typeof value === 'string' ? new Date(value) : null),
+    diagnose,
+    exclusively: (work) => transaction(work),
+    close: () => db.destroy(),
+  }
+  return dialect
+}
+
+async function insertFenced<Tables>(tx: Kysely<Tables>, { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
+  const raised = await sql<{ counter: number | bigint }>`
+    insert into task_fences (scope, counter) values (${scope}, 1)
+    on conflict (scope) do update set counter = counter + 1 returning counter`.execute(tx)
+  const fence = BigInt(raised.rows[0]!.counter)
+  const columns = Object.keys(values)
+  const inserted = await sql`
+    insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
+    select ${sql.join(Object.values(values))}, ${fence} where not exists (${unless})`.execute(tx)
+  return inserted.numAffectedRows === 1n ? fence : null
+}
+
+/** Opens (and makes, for its owner alone) the file in WAL mode, every commit flushed: what is acknowledged stays. */
+async function open(path: string): Promise<DatabaseSync> {
+  try {
+    if (path !== ':memory:') prepareFile(resolve(path))
+    return await retryTransient(diagnose, async () => {
+      // timeout 0: waiting inside SQLite would stop the event loop and every heartbeat with it; we wait outside.
+      const file = new DatabaseSync(path, { timeout: 0 })
+      try {
+        file.exec('pragma journal_mode = wal')
+        file.exec('pragma synchronous = full')
+        return file
+      } catch (error) {
+        file.close()
+        throw error
+      }
+    })
+  } catch (error) {
+    if (error instanceof LedgerError) throw error
+    const diagnosis = diagnose(error)
+    const problem = diagnosis.kind === 'unavailable' ? diagnosis.problem : error instanceof Error ? error.message : String(error)
+    throw new LedgerError('DATABASE_UNAVAILABLE', `SQLite file ${path}: ${problem}`, { path }, error)
+  }
+}
+
+function prepareFile(path: string): void {
+  const folder = dirname(path)
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  refuseNetworkFileSystem(folder, path)
+  closeSync(openSync(path, 'a', 0o640))
+}
+
+// statfs(2) magic numbers, from linux/magic.h and the file systems' own headers.
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB'],
+  [0x517b, 'SMB'],
+  [0x5346414f, 'AFS'],
+  [0x00c36400, 'Ceph'],
+  [0x0bd00bd0, 'Lustre'],
+  [0x01021997, '9p'],
+  [0x7461636f, 'OCFS2'],
+  [0x01161970, 'GFS2'],
+])
+
+/** Locks of a file that several hosts share cannot be trusted (sqlite.org/howtocorrupt.html, section 2.1). */
+function refuseNetworkFileSystem(folder: string, path: string): void {
+  const name = NETWORK_FILE_SYSTEMS.get(Number(statfsSync(folder, { bigint: true }).type) % 2 ** 32)
+  if (name !== undefined) throw invalidOption('db', `${path} is on a network file system (${name}), whose locks cannot be trusted; use a local folder or a database server`)
+}
+
+const [BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB] = [5, 6, 8, 10, 11, 13, 14, 26]
+const CONSTRAINT_PRIMARYKEY = 1555
+const CONSTRAINT_UNIQUE = 2067
+
+const BROKEN: ReadonlyMap<number | undefined, string> = new Map([
+  [READONLY, 'it is read-only'],
+  [IOERR, 'the disk failed'],
+  [CORRUPT, 'it is damaged'],
+  [FULL, 'the disk is full'],
+  [CANTOPEN, 'it cannot be opened'],
+  [NOTADB, 'it is not a SQLite database'],
+])
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of its path is not a folder',
+  EISDIR: 'it is a folder',
+  ENOENT: 'its folder does not exist',
+}
+
+export function diagnose(error: unknown): Diagnosis {
+  if (!(error instanceof Error)) return { kind: 'other' }
+  const { errcode, code, message } = error as Error & { errcode?: number; code?: string }
+  if (errcode === CONSTRAINT_PRIMARYKEY) return { kind: 'duplicate', constraint: 'primary' }
+  // Differs by necessity: SQLite names the columns, not the index; our indexes are named table_column.
+  if (errcode === CONSTRAINT_UNIQUE) return { kind: 'duplicate', constraint: (/failed: (.+)$/.exec(message)?.[1] ?? '').replaceAll('.', '_') }
+  const primary = errcode === undefined ? undefined : errcode & 0xff
+  if (primary === BUSY || primary === LOCKED) return { kind: 'transient' }
+  const problem = BROKEN.get(primary) ?? (code !== undefined ? FILE_PROBLEMS[code] : undefined)
+  if (problem !== undefined) return { kind: 'unavailable', problem }
+  return { kind: /^no such (table|column)/.test(message) ? 'no_table' : 'other' }
+}
+
+const ddl: Dialect['ddl'] = {
+  key: () => sql`text collate binary`,
+  text: sql`text`,
+  json: sql`text`,
+  instant: sql`text`,
+  integer: sql`integer`,
+  bigint: sql`integer`,
+  double: sql`real`,
+  boolean: sql`integer`,
+  numberedKey: sql`integer primary key autoincrement`,
+  tableOptions: sql`strict`,
+  async createIndex(db, { name, table, columns, unique, where }) {
+    const kind = unique ? sql`unique index` : sql`index`
+    await sql`create ${kind} if not exists ${sql.id(name)} on ${sql.id(table)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)
+  },
+  async createView(db, name, query) {
+    await sql`drop view if exists ${sql.id(name)}`.execute(db)
+    await sql`create view ${sql.id(name)} as ${query}`.execute(db)
+  },
+}

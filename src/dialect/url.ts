@@ -1,0 +1,124 @@
+/** Database URLs, read in one way for all drivers, with errors that never repeat a part that may be a secret. */
+import { invalidOption } from '../model/errors.ts'
+
+export interface ServerAddress {
+  /** Host name, address, or the folder of a Unix socket (it starts with a slash). */
+  readonly host: string
+  readonly port: number
+  readonly user: string | undefined
+  readonly password: string | undefined
+  readonly database: string | undefined
+  readonly tls: Tls
+  /** PostgreSQL only: the schema that holds the ledger's tables. */
+  readonly schema: string | undefined
+}
+
+/** `require` encrypts without asking who answers (as libpq does); `verify` checks the certificate and the name. */
+export type Tls = { readonly mode: 'disable' } | { readonly mode: 'require' } | { readonly mode: 'verify'; readonly rootCertFile: string | undefined }
+
+export type DatabaseUrl =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly address: ServerAddress }
+  | { readonly kind: 'mysql'; readonly address: ServerAddress }
+
+/**
+ * `postgres://`, `postgresql://`, `mysql://`, `mariadb://` (the same driver) or `sqlite:PATH`.
+ * @throws INVALID_OPTION; the message never has the URL in it, since a password may stand anywhere in a malformed one
+ */
+export function parseDatabaseUrl(text: string): DatabaseUrl {
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
+  switch (scheme) {
+    case 'sqlite':
+      return { kind: 'sqlite', path: sqlitePath(text.slice('sqlite:'.length)) }
+    case 'postgres':
+    case 'postgresql':
+      return { kind: 'postgres', address: serverAddress(text, 5432) }
+    case 'mysql':
+    case 'mariadb':
+      return { kind: 'mysql', address: serverAddress(text, 3306) }
+    default:
+      throw invalidOption('db', 'must be a URL that begins with postgres://, mysql:// or sqlite:')
+  }
+}
+
+function sqlitePath(rest: string): string {
+  const path = rest.startsWith('///') ? rest.slice(2) : rest
+  if (path === '' || path.startsWith('//')) throw invalidOption('db', 'sqlite: needs a path, such as sqlite:/var/lib/app/ledger.db')
+  if (path.includes('\0')) throw invalidOption('db', 'the path has a NUL character')
+  return path
+}
+
+function serverAddress(text: string, defaultPort: number): ServerAddress {
+  const url = parse(text)
+  if (url.hash !== '') throw invalidOption('db', "the URL has a '#': percent-encode it as %23")
+  const query = queryOf(url)
+  const socketFolder = query.take('host') ?? query.take('socket')
+  const host = socketFolder ?? (decode('host', url.hostname.replace(/^\[(.*)\]$/, '$1')) || '127.0.0.1')
+  checkTimeZone(query.take('timezone'))
+  query.take('flags') // Whatever it says, affected rows are matched rows: the guards count on it.
+  const address: ServerAddress = {
+    host,
+    port: url.port === '' ? defaultPort : Number(url.port),
+    user: decode('user', url.username) || undefined,
+    password: decode('password', url.password) || undefined,
+    database: decode('database', url.pathname.replace(/^\//, '')) || undefined,
+    tls: tlsOf(query),
+    schema: query.take('schema') || undefined,
+  }
+  query.refuseRest()
+  return address
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text)
+  } catch {
+    // The cause is dropped on purpose: Node puts the whole input into it.
+    throw invalidOption('db', 'is not a valid URL (percent-encode @ : / ? # % in user, password and database)')
+  }
+}
+
+function decode(part: string, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalidOption('db', `the ${part} has a '%' that starts no percent-encoding; write it as %25`)
+  }
+}
+
+function queryOf(url: URL) {
+  const left = new Map(url.searchParams)
+  return {
+    take(name: string): string | undefined {
+      const value = left.get(name)
+      left.delete(name)
+      return value
+    },
+    refuseRest(): void {
+      const [unknown] = left.keys()
+      // Only a name that looks like one is repeated: a stray `?` in a password makes a part of it a "name".
+      if (unknown !== undefined) throw invalidOption('db', /^[a-z_-]{1,20}$/i.test(unknown) && url.searchParams.get(unknown) !== '' ? `has an unknown parameter '${unknown}'` : "has an unknown parameter (is a '?' in the password not percent-encoded?)")
+    },
+  }
+}
+
+/** Instants are UTC on every connection, whatever the session, the server or the driver think. */
+function checkTimeZone(zone: string | undefined): void {
+  if (zone === undefined || ['utc', 'z', '+00:00', ' 00:00', 'etc/utc', 'gmt'].includes(zone.toLowerCase())) return
+  throw invalidOption('db', 'timezone can only be UTC: the ledger stores instants in UTC and shows them in the zone of the task')
+}
+
+function tlsOf(query: { take(name: string): string | undefined }): Tls {
+  const mode = (query.take('sslmode') ?? query.take('ssl-mode') ?? 'disable').toLowerCase()
+  const rootCertFile = query.take('sslrootcert') ?? query.take('ssl-ca')
+  if (mode === 'disable' || mode === 'disabled') return { mode: 'disable' }
+  if (mode === 'require' || mode === 'required') return rootCertFile === undefined ? { mode: 'require' } : { mode: 'verify', rootCertFile }
+  if (['verify-full', 'verify-ca', 'verify_identity', 'verify_ca'].includes(mode)) return { mode: 'verify', rootCertFile }
+  throw invalidOption('db', 'sslmode must be disable, require or verify-full')
+}
+
+/** Where a server is, for people: `127.0.0.1:5432/app`. */
+export function placeOf(address: ServerAddress): string {
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host
+  return `${host}:${address.port}/${address.database ?? ''}`
+}
