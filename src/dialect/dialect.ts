@@ -14,6 +14,8 @@ export type Diagnosis =
   | { readonly kind: 'transient' }
   /** The connection is gone, refused or read-only: whether the last statement took effect is unknown. */
   | { readonly kind: 'unavailable'; readonly problem: string }
+  /** The server answered and said no (password, unknown database): asking again would not help. */
+  | { readonly kind: 'refused'; readonly problem: string }
   /** A unique constraint was violated: the one of this name. */
   | { readonly kind: 'duplicate'; readonly constraint: string }
   /** A table or column is not there: the schema is not ours, or not yet. */
@@ -48,8 +50,8 @@ export interface Dialect<Tables = unknown> {
   /**
    * Raises the fence of `scope` by one and inserts one row that carries it, in one transaction and as few round trips
    * as the database allows. The scope's row is locked first, so fences of a scope are handed out in commit order.
-   * @returns the new fence, or null when `rows` selected nothing (then nothing changed)
-   * @throws the driver's error for a violated constraint, with the fence not raised
+   * @returns the new fence, or null when `unless` selected a row and nothing was inserted
+   * @throws the driver's error for a violated constraint
    */
   insertFenced(insert: FencedInsert): Promise<bigint | null>
 

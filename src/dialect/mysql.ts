@@ -9,6 +9,7 @@ import { mariadbCollation } from './mariadb.ts'
 import { networkProblem } from './network-problem.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
+import { unreachable } from './unreachable.ts'
 import { placeOf, type ServerAddress } from './url.ts'
 
 /** Byte for byte, trailing spaces and case included: the collations of MySQL 8 that end in `_bin` alone pad. */
@@ -19,7 +20,10 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
   const pool = createPool(poolOptions(address, options))
   const db = new Kysely<Tables>({ dialect: new MysqlDialect({ pool: discarding(pool, options.statementTimeoutMs) }), ...(options.log && { log: options.log }) })
   const place = placeOf(address)
-  const server = await greet(db, place, pool)
+  const server = await greet(db, place).catch((error: unknown) => {
+    pool.end(() => {})
+    throw unreachable(diagnose, `MySQL at ${place}`, error)
+  })
 
   const dialect: Dialect<Tables> = {
     place: `${server.product} at ${place}`,
@@ -48,22 +52,15 @@ interface Server {
 }
 
 /** The first words on the line: who is there, and is it somebody we can work with? */
-async function greet<Tables>(db: Kysely<Tables>, place: string, pool: Pool): Promise<Server> {
-  try {
-    const { rows } = await sql<{ version: string; mode: string }>`select version() as version, @@sql_mode as mode`.execute(db)
-    const { version, mode } = rows[0]!
-    if (mode.includes('NO_BACKSLASH_ESCAPES')) {
-      throw new LedgerError('DATABASE_UNAVAILABLE', `${place}: sql_mode NO_BACKSLASH_ESCAPES is on; under it the driver cannot quote values safely`, { place })
-    }
-    const isMariadb = version.includes('MariaDB')
-    checkVersion(isMariadb, version, place)
-    return isMariadb ? { product: `MariaDB ${version.split('-')[0]}`, collation: mariadbCollation } : { product: `MySQL ${version.split('-')[0]}`, collation: MYSQL_COLLATION }
-  } catch (error) {
-    pool.end(() => {})
-    const diagnosis = diagnose(error)
-    if (diagnosis.kind !== 'unavailable') throw error
-    throw new LedgerError('DATABASE_UNAVAILABLE', `MySQL at ${place}: ${diagnosis.problem}`, { place }, error)
+async function greet<Tables>(db: Kysely<Tables>, place: string): Promise<Server> {
+  const { rows } = await sql<{ version: string; mode: string }>`select version() as version, @@sql_mode as mode`.execute(db)
+  const { version, mode } = rows[0]!
+  if (mode.includes('NO_BACKSLASH_ESCAPES')) {
+    throw new LedgerError('DATABASE_UNAVAILABLE', `${place}: sql_mode NO_BACKSLASH_ESCAPES is on; under it the driver cannot quote values safely`, { place })
   }
+  const isMariadb = version.includes('MariaDB')
+  checkVersion(isMariadb, version, place)
+  return isMariadb ? { product: `MariaDB ${version.split('-')[0]}`, collation: mariadbCollation } : { product: `MySQL ${version.split('-')[0]}`, collation: MYSQL_COLLATION }
 }
 
 function checkVersion(isMariadb: boolean, version: string, place: string): void {
@@ -172,15 +169,19 @@ function discardingConnection(connection: PoolConnection, timeout: number): Mysq
 
 const TRANSIENT = new Set([1213, 1205, 1020, 1317, 3024, 3572])
 const REFUSED: ReadonlyMap<number, string> = new Map([
-  [1040, 'the server has no connection left'],
   [1044, 'the server refused this user'],
   [1045, 'the server refused this user or password'],
-  [1047, 'this node is not part of its cluster'],
   [1049, 'the database does not exist'],
+  [1142, 'this user lacks a right on the tables of the ledger'],
+  [1143, 'this user lacks a right on the tables of the ledger'],
+  [1698, 'the server refused this user'],
+])
+const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
+  [1040, 'the server has no connection left'],
+  [1047, 'this node is not part of its cluster'],
   [1053, 'the server is shutting down'],
   [1129, 'the server blocked this host'],
   [1290, 'the database is read-only'],
-  [1698, 'the server refused this user'],
   [1792, 'the database is read-only'],
   [1836, 'the database is read-only'],
   [1927, 'the server closed the connection'],
@@ -196,7 +197,9 @@ export function diagnose(error: unknown): Diagnosis {
   if (errno !== undefined && DUPLICATE.has(errno)) return { kind: 'duplicate', constraint: violated(message) }
   if (errno !== undefined && TRANSIENT.has(errno)) return { kind: 'transient' }
   if (errno !== undefined && NO_TABLE.has(errno)) return { kind: 'no_table' }
-  const problem = (errno !== undefined ? REFUSED.get(errno) : undefined) ?? networkProblem(error)
+  const refusal = REFUSED.get(errno ?? 0)
+  if (refusal !== undefined) return { kind: 'refused', problem: refusal }
+  const problem = UNAVAILABLE.get(errno ?? 0) ?? networkProblem(error)
   return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
 }
 

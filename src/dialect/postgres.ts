@@ -131,10 +131,13 @@ function discarding(pool: import('pg').Pool): PostgresPool {
 
 const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014'])
 const REFUSED: Readonly<Record<string, string>> = {
-  '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
   '28000': 'the server refused this user',
   '28P01': 'the server refused this user or password',
   '3D000': 'the database does not exist',
+  '42501': 'this user lacks a right on the tables of the ledger',
+}
+const UNAVAILABLE: Readonly<Record<string, string>> = {
+  '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
   '53300': 'the server has no connection left',
   '57P01': 'the server closed the connection',
   '57P02': 'the server crashed',
@@ -147,7 +150,8 @@ export function diagnose(error: unknown): Diagnosis {
   if (code === '23505') return { kind: 'duplicate', constraint: constraint?.endsWith('_pkey') ? 'primary' : (constraint ?? '') }
   if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
   if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
-  const problem = (code !== undefined ? REFUSED[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
+  if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
+  const problem = (code !== undefined ? UNAVAILABLE[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
   return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
 }
 

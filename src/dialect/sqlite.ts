@@ -3,11 +3,12 @@ import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
-import { invalidOption, LedgerError } from '../model/errors.ts'
+import { invalidOption } from '../model/errors.ts'
 import type { ConnectOptions } from './connect.ts'
 import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
 import { retryTransient } from './retry.ts'
 import { nodeSqliteDialect } from './sqlite-driver.ts'
+import { unreachable } from './unreachable.ts'
 
 /** ISO 8601 with milliseconds: sorts as text, and SQLite's own date functions read it. */
 const FORMAT = sql.lit('%Y-%m-%dT%H:%M:%fZ')
@@ -68,10 +69,7 @@ async function open(path: string): Promise<DatabaseSync> {
       }
     })
   } catch (error) {
-    if (error instanceof LedgerError) throw error
-    const diagnosis = diagnose(error)
-    const problem = diagnosis.kind === 'unavailable' ? diagnosis.problem : error instanceof Error ? error.message : String(error)
-    throw new LedgerError('DATABASE_UNAVAILABLE', `SQLite file ${path}: ${problem}`, { path }, error)
+    throw unreachable(diagnose, `SQLite file ${path}`, error)
   }
 }
 
@@ -110,7 +108,6 @@ const BROKEN: ReadonlyMap<number | undefined, string> = new Map([
   [READONLY, 'it is read-only'],
   [IOERR, 'the disk failed'],
   [CORRUPT, 'it is damaged'],
-  [FULL, 'the disk is full'],
   [CANTOPEN, 'it cannot be opened'],
   [NOTADB, 'it is not a SQLite database'],
 ])
@@ -118,7 +115,6 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is not a folder',
   EISDIR: 'it is a folder',
   ENOENT: 'its folder does not exist',
@@ -132,8 +128,10 @@ export function diagnose(error: unknown): Diagnosis {
   if (errcode === CONSTRAINT_UNIQUE) return { kind: 'duplicate', constraint: (/failed: (.+)$/.exec(message)?.[1] ?? '').replaceAll('.', '_') }
   const primary = errcode === undefined ? undefined : errcode & 0xff
   if (primary === BUSY || primary === LOCKED) return { kind: 'transient' }
+  if (primary === FULL || code === 'ENOSPC') return { kind: 'unavailable', problem: 'the disk is full' }
   const problem = BROKEN.get(primary) ?? (code !== undefined ? FILE_PROBLEMS[code] : undefined)
-  if (problem !== undefined) return { kind: 'unavailable', problem }
+  // A file answers at once: waiting makes none of these better.
+  if (problem !== undefined) return { kind: 'refused', problem }
   return { kind: /^no such (table|column)/.test(message) ? 'no_table' : 'other' }
 }
 

@@ -1,0 +1,101 @@
+/** From a launch to its outcome: claim, and where that is refused skip, wait or queue, as the policy says. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Conflict } from '../model/outcome.ts'
+import { claim, type Claimed } from '../store/claim.ts'
+import { recordConflict } from '../store/conflict.ts'
+import type { DeathCheck } from '../store/lost.ts'
+import { queueRun } from '../store/queue-run.ts'
+import { readActive, readRun } from '../store/read-run.ts'
+import type { Store } from '../store/tables.ts'
+import { monotonicMs } from './heart.ts'
+import type { PlannedLaunch } from './launch.ts'
+import { isProvablyGone } from './process-identity.ts'
+import { settle } from './settle.ts'
+
+/** The window was recorded as pending: the holder runs it before it ends, or the next launch does. */
+export interface Queued {
+  readonly status: 'queued'
+  readonly taskKey: string
+}
+
+export interface Acquired {
+  readonly claimed: Claimed
+  /** When the successful claim was sent, by monotonicMs(). */
+  readonly claimedAt: number
+}
+
+const FIRST_POLL_MS = 50
+const LONGEST_POLL_MS = 1_000
+
+export const isDead: DeathCheck = (run) => isProvablyGone(run.processIdentity)
+
+/**
+ * @param patienceMs how long a database that does not answer is asked again
+ * @throws DATABASE_UNAVAILABLE; then nothing may be started, whatever the database did with the request
+ */
+export async function acquire(store: Store, plan: PlannedLaunch, patienceMs: number): Promise<Acquired | Conflict | Queued> {
+  const { overlap } = plan
+  let outcome = await tryClaim(store, plan, patienceMs)
+  if (overlap === 'wait' && isBlocked(outcome)) outcome = await waitForTurn(store, plan, patienceMs, outcome)
+  if (overlap === 'queue' && 'reason' in outcome && outcome.reason === 'overlap') return queue(store, plan, patienceMs)
+  if ('reason' in outcome) await record(store, plan, patienceMs, outcome)
+  return outcome
+}
+
+/** A claim whose answer was lost is asked for again, and recognised as ours by its instance. */
+async function tryClaim(store: Store, { request }: PlannedLaunch, patienceMs: number): Promise<Acquired | Conflict> {
+  let claimedAt = monotonicMs()
+  const outcome = await settle(store, patienceMs, async (uncertain) => {
+    const unseen = uncertain ? await readRun(store, request.taskKey) : null
+    if (unseen?.status === 'processing' && unseen.instanceId === request.instance.id && !unseen.leaseOver) return claimedOf(unseen)
+    claimedAt = monotonicMs()
+    return claim(store, request, isDead)
+  })
+  return outcome.status === 'claimed' ? { claimed: outcome, claimedAt } : outcome
+}
+
+function claimedOf(run: NonNullable<Awaited<ReturnType<typeof readRun>>>): Claimed {
+  return { status: 'claimed', taskKey: run.taskKey, instanceId: run.instanceId!, attempt: run.attempt, fence: run.fence, maxAttempts: run.maxAttempts }
+}
+
+function isBlocked(outcome: Acquired | Conflict): outcome is Conflict {
+  return 'reason' in outcome && (outcome.reason === 'overlap' || outcome.reason === 'held')
+}
+
+/** Polls with jitter; looks before it claims, so that a waiting launch does not fill the server's log with violations. */
+async function waitForTurn(store: Store, plan: PlannedLaunch, patienceMs: number, first: Conflict): Promise<Acquired | Conflict> {
+  const deadline = monotonicMs() + plan.waitMs
+  let blocked = first
+  for (let ceiling = FIRST_POLL_MS; ; ceiling = Math.min(ceiling * 2, LONGEST_POLL_MS)) {
+    const left = deadline - monotonicMs()
+    if (left <= 0) return { ...blocked, reason: 'wait_timeout' }
+    await sleep(Math.min(left, ceiling * (0.5 + Math.random() / 2)))
+    if (await settle(store, patienceMs, () => isStillHeld(store, plan))) continue
+    const outcome = await tryClaim(store, plan, patienceMs)
+    if (!isBlocked(outcome)) return outcome
+    blocked = outcome
+  }
+}
+
+async function isStillHeld(store: Store, { request }: PlannedLaunch): Promise<boolean> {
+  const holder = (await readRun(store, request.taskKey)) ?? (request.concurrencyKey === null ? null : await readActive(store, request.concurrencyKey))
+  return holder?.status === 'processing' && !holder.leaseOver && !isDead(holder)
+}
+
+/**
+ * Records the window as pending, then tries once more: if the holder ended before it could see our row, nobody else
+ * would run it. Either it completes after our insert and sees the row, or we see that it has completed.
+ */
+async function queue(store: Store, plan: PlannedLaunch, patienceMs: number): Promise<Acquired | Conflict | Queued> {
+  const { request } = plan
+  await settle(store, patienceMs, () => queueRun(store, request))
+  const outcome = await tryClaim(store, plan, patienceMs)
+  if (!('reason' in outcome)) return outcome
+  if (outcome.reason === 'overlap') return { status: 'queued', taskKey: request.taskKey }
+  await record(store, plan, patienceMs, outcome)
+  return outcome
+}
+
+async function record(store: Store, { request }: PlannedLaunch, patienceMs: number, conflict: Conflict): Promise<void> {
+  await settle(store, patienceMs, () => recordConflict(store, request, conflict))
+}

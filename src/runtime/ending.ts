@@ -1,0 +1,30 @@
+/** Texts of an ended attempt, bounded in bytes and cleaned: recording a failure must itself never fail. */
+import { inspect } from 'node:util'
+import { asciiText, bmpText, boundText } from '../model/text.ts'
+import type { Ending } from '../model/run.ts'
+
+export const ERROR_BYTES = 8 * 1024
+export const OUTPUT_TAIL_BYTES = 16 * 1024
+
+export function boundedEnding({ exitCode = null, error = null, outputTail = null }: Ending): Ending {
+  return {
+    exitCode,
+    error: error === null ? null : boundText(error, ERROR_BYTES, 'head'),
+    outputTail: outputTail === null ? null : boundText(outputTail, OUTPUT_TAIL_BYTES, 'tail'),
+  }
+}
+
+/** The ending, then ever plainer ones for a column that refuses it: within utf8mb3, within ASCII, without text. */
+export function plainerEndings(ending: Ending): readonly [Ending, ...Ending[]] {
+  const { exitCode = null, error, outputTail } = ending
+  const inForm = (form: (text: string) => string): Ending => ({ exitCode, error: error == null ? null : form(error), outputTail: outputTail == null ? null : form(outputTail) })
+  return [ending, inForm(bmpText), inForm(asciiText), { exitCode }]
+}
+
+/** What was thrown, as text: the stack of an Error (its first lines say where), anything else as JavaScript prints it. */
+export function errorText(error: unknown): string {
+  if (typeof error === 'string') return error
+  if (!(error instanceof Error)) return inspect(error)
+  const stack = error.stack ?? `${error.name}: ${error.message}`
+  return error.cause === undefined ? stack : `${stack}\ncaused by: ${error.cause instanceof Error ? error.cause.message : inspect(error.cause)}`
+}

@@ -1,0 +1,183 @@
+/** The ledger as a program holds it: claims and runs jobs, reaps lost owners, reads the history. */
+import type { ClockOffset } from '../dialect/dialect.ts'
+import { durationMs, type Duration } from '../model/duration.ts'
+import { LedgerError } from '../model/errors.ts'
+import type { Conflict } from '../model/outcome.ts'
+import type { HistoryLine, Instance, Run } from '../model/run.ts'
+import { dueRuns, listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
+import { readRun } from '../store/read-run.ts'
+import { reap, type ReapedRun } from '../store/reap.ts'
+import type { Store } from '../store/tables.ts'
+import { acquire, type Acquired, type Queued } from './acquire.ts'
+import { Claim } from './claim.ts'
+import { monotonicMs } from './heart.ts'
+import { newInstance } from './instance.ts'
+import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
+import { openHeartStore, openStore } from './open-store.ts'
+import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
+import { readySchema } from './schema.ts'
+import { settle } from './settle.ts'
+import { ThreadedPacemaker } from './threaded-pacemaker.ts'
+
+export interface LedgerOptions {
+  /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
+  readonly connectTimeout?: Duration
+  /**
+   * Where heartbeats run: a `thread` of their own (the default), which a handler that blocks the event loop cannot
+   * stop, or the `loop` of this thread, for a program that never blocks it.
+   */
+  readonly heartbeats?: 'thread' | 'loop'
+  /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
+  readonly helpers?: readonly number[]
+  /** Hears of heartbeats that failed and will be tried again. */
+  readonly onHeartbeatError?: (error: unknown) => void
+  /** Moves the database's clock as this ledger sees it; for tests. */
+  readonly clock?: ClockOffset
+}
+
+export interface Completed<T> {
+  readonly status: 'completed'
+  readonly taskKey: string
+  readonly attempt: number
+  /** What the handler returned. */
+  readonly value: T
+}
+
+export class Ledger {
+  /** This start of this process, as it stands in the rows of its runs. */
+  readonly instance: Instance
+  readonly #store: Store
+  readonly #pacemaker: Pacemaker
+  readonly #patienceMs: number
+  readonly #options: LedgerOptions
+  /** When the database was last reached again after it could not be; the reaper gives everybody a lease from then on. */
+  #reachedAgainAt: number | undefined
+
+  /** Use openLedger. */
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions) {
+    this.#store = store
+    this.#pacemaker = pacemaker
+    this.#patienceMs = patienceMs
+    this.#options = options
+    this.instance = newInstance(options.helpers)
+  }
+
+  /** Where the ledger is, for people. Never a password. */
+  get place(): string {
+    return this.#store.place
+  }
+
+  /**
+   * Claims the run that the launch names. A claim is renewed in the background until it is closed; a conflict is
+   * recorded, and so is a queued window. Nothing may be started without a claim.
+   * @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+   */
+  async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
+    const plan = planLaunch(launch, this.instance)
+    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
+  }
+
+  /**
+   * Claims, runs the handler and records how it ended. What the handler throws is recorded and thrown on.
+   * @throws LEASE_LOST when the run was no longer ours at the end: then its result is not recorded
+   */
+  async run<T>(launch: Launch, handler: (claim: Claim) => Promise<T> | T): Promise<Completed<T> | Conflict | Queued> {
+    const claim = await this.claim(launch)
+    if (claim.status !== 'claimed') return claim
+    let value: T
+    try {
+      value = await handler(claim)
+    } catch (error) {
+      await claim.fail(error)
+      throw error
+    }
+    await claim.complete()
+    return { status: 'completed', taskKey: claim.taskKey, attempt: claim.attempt, value }
+  }
+
+  /** Pending runs of a task whose time has come (retries, recovered and queued runs), the oldest window first. */
+  async due(task: string, limit = 100): Promise<Run[]> {
+    return this.#read(() => dueRuns(this.#store, task, limit))
+  }
+
+  /** Claims a run that is already in the ledger, under its own key and window, with the other terms of the launch. */
+  async takeUp(run: Run, launch: Omit<Launch, 'window' | 'key' | 'at'>): Promise<Claim | Conflict> {
+    const planned = planLaunch({ ...launch, task: run.task, key: 'due' }, this.instance)
+    const { windowStart: start, windowEnd: end, windowZone: zone } = run
+    const plan: PlannedLaunch = { ...planned, overlap: 'skip', request: { ...planned.request, taskKey: run.taskKey, window: start && end && zone !== null ? { start, end, zone } : null, isKnown: true } }
+    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    return 'claimed' in outcome ? this.#claimed(plan, outcome) : (outcome as Conflict)
+  }
+
+  /**
+   * Closes every attempt whose lease has run out: back to pending with attempts left, failed as `lost` without. Any
+   * number may reap at once. After an outage that this ledger saw, owners get one whole lease to come back first.
+   */
+  async reap(): Promise<ReapedRun[]> {
+    try {
+      return await settle(this.#store, this.#patienceMs, async (uncertain) => {
+        if (uncertain) this.#reachedAgainAt = monotonicMs()
+        const grace = this.#reachedAgainAt === undefined ? Infinity : (monotonicMs() - this.#reachedAgainAt) / 1000
+        return reap(this.#store, grace)
+      })
+    } catch (error) {
+      this.#reachedAgainAt = Infinity
+      throw error
+    }
+  }
+
+  /** The newest runs first. */
+  async runs(filter: Partial<RunFilter> = {}): Promise<Run[]> {
+    return this.#read(() => listRuns(this.#store, { limit: 50, ...filter }))
+  }
+
+  /** One run and everything that happened to its key, in order. @throws RUN_NOT_FOUND */
+  async show(taskKey: string): Promise<{ run: Run | null; history: HistoryLine[] }> {
+    return this.#read(async () => {
+      const [run, history] = [await readRun(this.#store, taskKey), await readHistory(this.#store, taskKey)]
+      if (run === null && history.length === 0) throw new LedgerError('RUN_NOT_FOUND', `no run and no launch of ${JSON.stringify(taskKey)} is recorded`, { taskKey })
+      return { run, history }
+    })
+  }
+
+  /** Ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
+  async close(): Promise<void> {
+    await this.#pacemaker.close()
+    await this.#store.close()
+  }
+
+  #claimed({ request, lease, retry }: PlannedLaunch, { claimed, claimedAt }: Acquired): Claim {
+    const { task, window } = request
+    return new Claim({ store: this.#store, pacemaker: this.#pacemaker, claimed, task, window, lease, retry, claimedAt, onHeartbeat: this.#options.onHeartbeatError })
+  }
+
+  #read<T>(query: () => Promise<T>): Promise<T> {
+    return settle(this.#store, this.#patienceMs, query)
+  }
+}
+
+/**
+ * Opens the ledger in the database at `url`: `postgres://…`, `mysql://…` (MariaDB too) or `sqlite:PATH`. A SQLite file
+ * migrates itself; a server's schema must be current (`runledger migrate`).
+ * @throws INVALID_OPTION, DATABASE_UNAVAILABLE, SCHEMA_BEHIND, SCHEMA_AHEAD
+ */
+export async function openLedger(url: string, options: LedgerOptions = {}): Promise<Ledger> {
+  const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
+  const store = await openReady(url, patienceMs, options.clock)
+  const shared = options.clock !== undefined || url.endsWith(':memory:')
+  const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
+  return new Ledger(store, pacemaker, patienceMs, options)
+}
+
+async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<Store> {
+  const connectTimeoutMs = Math.max(patienceMs, 500)
+  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, () => openStore(url, { connectTimeoutMs, ...(clock && { clock }) }))
+  try {
+    await settle(store, patienceMs, () => readySchema(store, url))
+    return store
+  } catch (error) {
+    await store.close().catch(() => {}) // What went wrong first is what counts.
+    throw error
+  }
+}

@@ -1,0 +1,12 @@
+/** Opens the ledger's database: for the verbs of a process, and apart from them for its heartbeats. */
+import { connect, type ConnectOptions } from '../dialect/connect.ts'
+import type { Store, Tables } from '../store/tables.ts'
+
+export function openStore(url: string, options: Partial<ConnectOptions> = {}): Promise<Store> {
+  return connect<Tables>(url, options)
+}
+
+/** One connection, quick to give up: a beat that hangs must leave time for the next one. */
+export function openHeartStore(url: string): Promise<Store> {
+  return connect<Tables>(url, { poolMax: 1, connectTimeoutMs: 3_000, statementTimeoutMs: 3_000 })
+}

@@ -1,0 +1,78 @@
+/** The pacemaker on a thread of its own: a handler that blocks the event loop does not lose its lease. */
+import { Worker } from 'node:worker_threads'
+import type { LeaseTerms } from '../model/lease.ts'
+import type { Holder } from '../model/run.ts'
+import type { HeartEvents, LossReason } from './heart.ts'
+import type { Pacemaker, Pulse } from './pacemaker.ts'
+
+export type ToThread =
+  | { readonly say: 'start'; readonly id: number; readonly of: Holder; readonly terms: LeaseTerms; readonly claimedAt: number }
+  | { readonly say: 'stop'; readonly id: number }
+  | { readonly say: 'close' }
+
+export type FromThread = { readonly say: 'renewed'; readonly id: number } | { readonly say: 'missed'; readonly id: number; readonly error: string } | { readonly say: 'lost'; readonly id: number; readonly reason: LossReason }
+
+// The thread's file stands beside this one, as TypeScript in a checkout and as JavaScript in the package.
+const THREAD = new URL(import.meta.url.endsWith('.ts') ? './pacemaker-thread.ts' : './pacemaker-thread.js', import.meta.url)
+
+export class ThreadedPacemaker implements Pacemaker {
+  readonly #url: string
+  readonly #pulses = new Map<number, HeartEvents>()
+  #worker: Worker | undefined
+  #nextId = 1
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  start(of: Holder, terms: LeaseTerms, claimedAt: number, events: HeartEvents): Pulse {
+    const id = this.#nextId++
+    this.#pulses.set(id, events)
+    this.#send({ say: 'start', id, of, terms, claimedAt })
+    return {
+      stop: () => {
+        if (this.#pulses.delete(id)) this.#send({ say: 'stop', id })
+      },
+    }
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker
+    if (!worker) return
+    worker.ref() // We wait for its end, so it must keep the process alive until then.
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    this.#send({ say: 'close' })
+    await ended
+  }
+
+  #send(message: ToThread): void {
+    this.#worker ??= this.#spawn()
+    this.#worker.postMessage(message)
+  }
+
+  #spawn(): Worker {
+    const worker = new Worker(THREAD, { workerData: { url: this.#url }, name: 'runledger heartbeats' })
+    worker.unref() // Heartbeats alone keep no process alive.
+    worker.on('message', (message: FromThread) => this.#hear(message))
+    // Without its thread no claim is renewed: every one of them is as good as lost, and is told so.
+    worker.on('error', (error) => this.#loseAll(error))
+    worker.on('exit', () => (this.#worker = undefined))
+    return worker
+  }
+
+  #hear(message: FromThread): void {
+    const events = this.#pulses.get(message.id)
+    if (message.say === 'renewed') events?.renewed?.()
+    else if (message.say === 'missed') events?.missed?.(new Error(message.error))
+    else {
+      this.#pulses.delete(message.id)
+      events?.lost(message.reason)
+    }
+  }
+
+  #loseAll(cause: unknown): void {
+    const pulses = [...this.#pulses.values()]
+    this.#pulses.clear()
+    for (const events of pulses) events.lost('not_renewed', cause)
+  }
+}

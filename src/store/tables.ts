@@ -1,0 +1,100 @@
+/** The tables as Kysely sees them. Instants come back as the driver has them and pass through the dialect. */
+import type { ColumnType, Generated, Kysely } from 'kysely'
+import type { Dialect } from '../dialect/dialect.ts'
+import type { AttemptOutcome, FailureReason, Status } from '../model/states.ts'
+
+/** Written as an expression of the dialect (`now`, `instant`), read through `readInstant`. */
+type Instant = ColumnType<unknown, unknown, unknown>
+type Fence = ColumnType<bigint | number | string, bigint, bigint>
+
+export interface TaskRuns {
+  task_key: string
+  task_name: string
+  queue: Generated<string>
+  priority: Generated<number>
+  window_start: Instant
+  window_end: Instant
+  window_zone: string | null
+  status: Status
+  available_at: Instant
+  concurrency_key: string | null
+  active_key: string | null
+  attempt: number
+  max_attempts: number
+  fence: Fence
+  instance_id: string | null
+  host: string | null
+  pid: ColumnType<bigint | number | string | null, number | null, number | null>
+  process_identity: string | null
+  launcher: string | null
+  lease_seconds: number | null
+  started_at: Instant
+  heartbeat_at: Instant
+  finished_at: Instant
+  created_at: Instant
+  cancel_requested_at: Instant
+  failure_reason: FailureReason | null
+  exit_code: number | null
+  error: string | null
+  output_tail: string | null
+  payload: string | null
+  result: string | null
+}
+
+export interface TaskAttempts {
+  id: Generated<number>
+  task_key: string
+  task_name: string
+  window_start: Instant
+  window_end: Instant
+  window_zone: string | null
+  attempt: number | null
+  outcome: AttemptOutcome
+  reason: string | null
+  instance_id: string | null
+  host: string | null
+  pid: ColumnType<bigint | number | string | null, number | null, number | null>
+  launcher: string | null
+  fence: Fence | null
+  started_at: Instant
+  heartbeat_at: Instant
+  ended_at: Instant
+  exit_code: number | null
+  error: string | null
+  output_tail: string | null
+  held_by_key: string | null
+  held_by_instance: string | null
+  held_by_host: string | null
+  held_by_pid: ColumnType<bigint | number | string | null, number | null, number | null>
+  held_by_launcher: string | null
+  held_since: Instant
+}
+
+export interface TaskFences {
+  scope: string
+  counter: Fence
+}
+
+export interface Tasks {
+  task_name: string
+  schedule: string | null
+  zone: string | null
+  overlap: string | null
+  grace_seconds: number | null
+  paused_at: Instant
+  pruned_before: Instant
+}
+
+export interface Tables {
+  task_runs: TaskRuns
+  task_attempts: TaskAttempts
+  task_fences: TaskFences
+  tasks: Tasks
+  task_run_history: TaskAttempts
+}
+
+/** The ledger's own database: what every verb of the store is given first. */
+export type Store = Dialect<Tables>
+
+/** The database, or a transaction on it. */
+export type Db = Kysely<Tables>
