@@ -19,11 +19,12 @@ export interface RetryTerms {
 
 /**
  * Without `maxAttempts` a run may be taken up again after a crash (three attempts in all), but a job that *fails* has
- * spoken, and its word is final. @throws INVALID_OPTION
+ * spoken, and its word is final. A manual run is not repeated at all unless asked for: nobody but the person who
+ * started it knows whether the next launch of the task would do the same. @throws INVALID_OPTION
  */
-export function retryTerms(maxAttempts?: number, backoff: Duration = DEFAULT_BACKOFF_MS): RetryTerms {
+export function retryTerms(maxAttempts: number | undefined, backoff: Duration = DEFAULT_BACKOFF_MS, isManual = false): RetryTerms {
   const backoffMs = durationMs('backoff', backoff, { zero: true })
-  if (maxAttempts === undefined) return { maxAttempts: DEFAULT_MAX_ATTEMPTS, afterFailure: false, backoffMs }
+  if (maxAttempts === undefined) return { maxAttempts: isManual ? 1 : DEFAULT_MAX_ATTEMPTS, afterFailure: false, backoffMs }
   if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > MAX_ATTEMPTS) {
     throw invalidOption('max-attempts', `must be a whole number from 1 to ${MAX_ATTEMPTS}, got ${String(maxAttempts)}`)
   }

@@ -38,7 +38,7 @@ export async function acquire(store: Store, plan: PlannedLaunch, patienceMs: num
   let outcome = await tryClaim(store, plan, patienceMs)
   if (overlap === 'wait' && isBlocked(outcome)) outcome = await waitForTurn(store, plan, patienceMs, outcome)
   if (overlap === 'queue' && 'reason' in outcome && outcome.reason === 'overlap') return queue(store, plan, patienceMs)
-  if ('reason' in outcome) await record(store, plan, patienceMs, outcome)
+  if ('reason' in outcome && !plan.request.isKnown) await record(store, plan, patienceMs, outcome)
   return outcome
 }
 
@@ -68,8 +68,8 @@ async function waitForTurn(store: Store, plan: PlannedLaunch, patienceMs: number
   let blocked = first
   for (let ceiling = FIRST_POLL_MS; ; ceiling = Math.min(ceiling * 2, LONGEST_POLL_MS)) {
     const left = deadline - monotonicMs()
-    if (left <= 0) return { ...blocked, reason: 'wait_timeout' }
-    await sleep(Math.min(left, ceiling * (0.5 + Math.random() / 2)))
+    if (left <= 0 || plan.signal?.aborted) return { ...blocked, reason: 'wait_timeout' }
+    await sleep(Math.min(left, ceiling * (0.5 + Math.random() / 2)), undefined, plan.signal && { signal: plan.signal }).catch(() => {}) // Only an abort rejects.
     if (await settle(store, patienceMs, () => isStillHeld(store, plan))) continue
     const outcome = await tryClaim(store, plan, patienceMs)
     if (!isBlocked(outcome)) return outcome

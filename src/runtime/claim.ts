@@ -72,6 +72,11 @@ export class Claim {
     })
   }
 
+  /** How long the claim lasts without a heartbeat. */
+  get leaseMs(): number {
+    return this.#parts.lease.leaseMs
+  }
+
   /** Calls back after each renewal of the lease (for a watchdog in another process). */
   onRenewed(listener: () => void): void {
     this.#onRenewed = listener

@@ -9,9 +9,9 @@ const MAX_HOST_LENGTH = 255
 const MAX_LAUNCHER_LENGTH = 100
 
 /** @param helpers pids of processes without whose death this instance is not dead either (the watchdog of `exec`) */
-export function newInstance(helpers: readonly number[] = []): Instance {
+export function newInstance(id: string = uuidv7(), helpers: readonly number[] = []): Instance {
   return {
-    id: uuidv7(),
+    id,
     host: hostname().slice(0, MAX_HOST_LENGTH), // Two hosts that differ only beyond it still differ by instance id.
     pid: process.pid,
     processIdentity: processIdentity([process.pid, ...helpers]),

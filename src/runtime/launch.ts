@@ -26,11 +26,13 @@ export interface Launch {
   readonly overlap?: OverlapPolicy | undefined
   /** How long `overlap: 'wait'` waits. */
   readonly waitTimeout?: Duration | undefined
+  /** Ends the waiting of `overlap: 'wait'` early, as if its time were over. */
+  readonly signal?: AbortSignal | undefined
   /** How long the claim lasts without a heartbeat. Default 60 s. */
   readonly lease?: Duration | undefined
   /** How often the lease is renewed. Default a fifth of it; at most a third. */
   readonly heartbeat?: Duration | undefined
-  /** Attempts in all, failed ones too. Without it a failure is final, and only a crash is repeated (three attempts). */
+  /** Attempts in all, failed ones too. Without it a failure is final, and only a crash is repeated (three attempts; one for a manual run). */
   readonly maxAttempts?: number | undefined
   /** The pause before the second attempt, doubled for each further one. Default 10 s. */
   readonly backoff?: Duration | undefined
@@ -41,18 +43,28 @@ export interface PlannedLaunch {
   readonly request: ClaimRequest
   readonly overlap: OverlapPolicy
   readonly waitMs: number
+  readonly signal: AbortSignal | undefined
   readonly lease: LeaseTerms
   readonly retry: RetryTerms
 }
 
 const DEFAULT_EARLY = '2s'
 
+/**
+ * Checks a launch without touching a database, and names the key it would claim; null for a manual run, whose key is
+ * made when it is claimed. @throws INVALID_OPTION
+ */
+export function checkLaunch(launch: Launch): { readonly taskKey: string | null } {
+  const { request } = planLaunch(launch, { id: '', host: '', pid: 0, processIdentity: null, launcher: '' })
+  return { taskKey: isManual(launch) ? null : request.taskKey }
+}
+
 /** @throws INVALID_OPTION naming the option */
 export function planLaunch(launch: Launch, instance: Instance): PlannedLaunch {
   const task = checkTaskName(launch.task)
   const overlap = checkOverlap(launch)
   const lease = leaseTerms(launch.lease, launch.heartbeat)
-  const retry = retryTerms(launch.maxAttempts, launch.backoff)
+  const retry = retryTerms(launch.maxAttempts, launch.backoff, isManual(launch))
   const window = windowOf(launch)
   return {
     request: {
@@ -66,9 +78,14 @@ export function planLaunch(launch: Launch, instance: Instance): PlannedLaunch {
     },
     overlap,
     waitMs: overlap === 'wait' ? durationMs('wait-timeout', launch.waitTimeout!) : 0,
+    signal: launch.signal,
     lease,
     retry,
   }
+}
+
+function isManual({ window, key }: Launch): boolean {
+  return window === undefined && key === undefined
 }
 
 function windowOf({ window, key, at = new Date(), early = DEFAULT_EARLY }: Launch): Window | null {

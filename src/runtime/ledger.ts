@@ -4,11 +4,12 @@ import { durationMs, type Duration } from '../model/duration.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Conflict } from '../model/outcome.ts'
 import type { HistoryLine, Instance, Run } from '../model/run.ts'
-import { dueRuns, listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
+import { listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
 import { readRun } from '../store/read-run.ts'
+import { dueRuns } from '../store/recover.ts'
 import { reap, type ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
-import { acquire, type Acquired, type Queued } from './acquire.ts'
+import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { monotonicMs } from './heart.ts'
 import { newInstance } from './instance.ts'
@@ -27,6 +28,8 @@ export interface LedgerOptions {
    * stop, or the `loop` of this thread, for a program that never blocks it.
    */
   readonly heartbeats?: 'thread' | 'loop'
+  /** The id of this start of this process, where it had to be known before; a UUIDv7 of its own by default. */
+  readonly instanceId?: string
   /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
   readonly helpers?: readonly number[]
   /** Hears of heartbeats that failed and will be tried again. */
@@ -34,6 +37,9 @@ export interface LedgerOptions {
   /** Moves the database's clock as this ledger sees it; for tests. */
   readonly clock?: ClockOffset
 }
+
+/** Which run, and which window it accounts for. */
+export type RunRef = Pick<Run, 'taskKey' | 'task' | 'windowStart' | 'windowEnd' | 'windowZone'>
 
 export interface Completed<T> {
   readonly status: 'completed'
@@ -59,7 +65,7 @@ export class Ledger {
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
-    this.instance = newInstance(options.helpers)
+    this.instance = newInstance(options.instanceId, options.helpers)
   }
 
   /** Where the ledger is, for people. Never a password. */
@@ -96,14 +102,20 @@ export class Ledger {
     return { status: 'completed', taskKey: claim.taskKey, attempt: claim.attempt, value }
   }
 
-  /** Pending runs of a task whose time has come (retries, recovered and queued runs), the oldest window first. */
+  /**
+   * Pending runs of a task whose time has come (retries, recovered and queued runs), the oldest window first. Attempts
+   * of the task whose owner is gone are closed before, so that no launch has to wait for a reaper.
+   */
   async due(task: string, limit = 100): Promise<Run[]> {
-    return this.#read(() => dueRuns(this.#store, task, limit))
+    return this.#read(() => dueRuns(this.#store, task, isDead, limit))
   }
 
-  /** Claims a run that is already in the ledger, under its own key and window, with the other terms of the launch. */
-  async takeUp(run: Run, launch: Omit<Launch, 'window' | 'key' | 'at'>): Promise<Claim | Conflict> {
-    const planned = planLaunch({ ...launch, task: run.task, key: 'due' }, this.instance)
+  /**
+   * Claims a run that is already in the ledger, under its own key and window, with the other terms of the launch. That
+   * somebody else was quicker is no lost window, so a conflict here is returned and not recorded.
+   */
+  async takeUp(run: RunRef, launch: Launch): Promise<Claim | Conflict> {
+    const planned = planLaunch({ ...launch, task: run.task, window: undefined, key: 'known' }, this.instance)
     const { windowStart: start, windowEnd: end, windowZone: zone } = run
     const plan: PlannedLaunch = { ...planned, overlap: 'skip', request: { ...planned.request, taskKey: run.taskKey, window: start && end && zone !== null ? { start, end, zone } : null, isKnown: true } }
     const outcome = await acquire(this.#store, plan, this.#patienceMs)

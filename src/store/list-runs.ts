@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { HistoryLine, Run } from '../model/run.ts'
 import type { Status } from '../model/states.ts'
-import { isDue, runOf, selectRuns } from './read-run.ts'
+import { runOf, selectRuns } from './read-run.ts'
 import type { Store } from './tables.ts'
 
 export interface RunFilter {
@@ -19,12 +19,6 @@ export async function listRuns(store: Store, { task, status, since, limit }: Run
   if (task !== undefined) query = query.where('task_name', '=', task)
   if (status !== undefined) query = query.where('status', '=', status)
   if (since !== undefined) query = query.where(sql<boolean>`created_at >= ${store.instant(since)}`)
-  return (await query.execute()).map((row) => runOf(store, row))
-}
-
-/** Pending runs of a task whose time has come, the oldest window first. */
-export async function dueRuns(store: Store, task: string, limit: number): Promise<Run[]> {
-  const query = selectRuns(store).where('task_name', '=', task).where(isDue(store)).orderBy('window_start').orderBy('available_at').orderBy('task_key').limit(limit)
   return (await query.execute()).map((row) => runOf(store, row))
 }
 

@@ -1,0 +1,139 @@
+/** The story of one `exec`: take up what is due, run the own window, and what was queued meanwhile. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
+import { checkLaunch, openLedger, type Claim, type Conflict, type Launch, type Ledger, type RunRef } from '../../index.ts'
+import type { FlagValues, Io } from '../command.ts'
+import { connectTimeout, databaseUrl } from '../database.ts'
+import { EXIT } from '../exit.ts'
+import type { Log } from '../log.ts'
+import { runAttempt, type AttemptEnd, type Job } from './attempt.ts'
+import { logLine } from './log-line.ts'
+import { listenForStop, type Stop } from './stop.ts'
+import { startWatchdog, type Watchdog } from './watchdog.ts'
+
+export interface ExecPlan {
+  readonly flags: FlagValues
+  readonly log: Log
+  readonly launch: Launch
+  readonly job: Job
+  readonly timeoutMs: number | null
+  readonly graceMs: number
+  readonly conflictExitCode: number
+  readonly onlyOwn: boolean
+}
+
+/** What every step needs. */
+interface Scene extends ExecPlan {
+  readonly io: Io
+  /** Null for a manual run. */
+  readonly ownKey: string | null
+  readonly ledger: Ledger
+  readonly stop: Stop
+  /** A watchdog serves one child; the first was started while the database was being opened. */
+  nextWatchdog(): Promise<Watchdog>
+}
+
+/** @returns the exit code: the own window's, or the first of the others that is not zero */
+export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
+  const { taskKey: ownKey } = checkLaunch(plan.launch) // Before anything is opened: a usage error must not depend on the database.
+  const stop = listenForStop()
+  const instanceId = uuidv7()
+  const first = await startWatchdog({ instanceId, graceMs: plan.graceMs })
+  try {
+    const helpers = first.pid === null ? [] : [first.pid]
+    const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
+    let spare: Watchdog | null = first
+    const nextWatchdog = async () => {
+      const watchdog = spare ?? (await startWatchdog({ instanceId, graceMs: plan.graceMs }))
+      spare = null
+      return watchdog
+    }
+    try {
+      return await tellStory({ ...plan, io, ownKey, ledger, stop, nextWatchdog })
+    } finally {
+      await ledger.close()
+    }
+  } finally {
+    await first.dismiss()
+    stop.end()
+  }
+}
+
+async function tellStory(scene: Scene): Promise<number> {
+  const { onlyOwn, stop } = scene
+  const before = onlyOwn ? [] : await runDue(scene)
+  if (stop.requested) return stop.exitCode
+  const own = before.find(({ isOwn }) => isOwn)?.exitCode ?? (await runOwn(scene))
+  const after = onlyOwn || stop.requested ? [] : await runDue(scene)
+  return own !== 0 ? own : ([...before, ...after].find(({ exitCode }) => exitCode !== 0)?.exitCode ?? own)
+}
+
+interface DueEnd {
+  readonly exitCode: number
+  /** It was the run that this launch was started for, pending since a crash or a failure. */
+  readonly isOwn: boolean
+}
+
+/** Runs what is pending and due, one after the other, until nothing is left or somebody else works on the task. */
+async function runDue(scene: Scene): Promise<DueEnd[]> {
+  const { ledger, launch, ownKey, stop } = scene
+  const ends: DueEnd[] = []
+  const tried = new Set<string>()
+  while (!stop.requested) {
+    const next = (await ledger.due(launch.task)).find(({ taskKey }) => !tried.has(taskKey))
+    if (!next) break
+    tried.add(next.taskKey)
+    const claim = await ledger.takeUp(next, launch)
+    if (claim.status === 'conflict' && claim.reason === 'overlap') break
+    if (claim.status === 'claimed') ends.push({ exitCode: await runClaim(scene, claim), isOwn: next.taskKey === ownKey })
+  }
+  return ends
+}
+
+async function runOwn(scene: Scene): Promise<number> {
+  const { ledger, launch, log, stop, conflictExitCode } = scene
+  const outcome = await ledger.claim({ ...launch, signal: stop.signal })
+  if (outcome.status === 'claimed') return runClaim(scene, outcome)
+  if (outcome.status === 'queued') {
+    log(logLine(ledger.instance, { task: launch.task, key: outcome.taskKey, status: 'queued' }))
+    return EXIT.ok
+  }
+  log(conflictLine(scene, outcome))
+  return stop.requested ? stop.exitCode : conflictExitCode
+}
+
+/** One run until it is over for this process: its attempts, with the backoff between them. */
+async function runClaim(scene: Scene, claimed: Claim): Promise<number> {
+  const { ledger, launch, stop, log } = scene
+  for (let claim = claimed; ; ) {
+    const end: AttemptEnd = await runAttempt(claim, scene)
+    if (end.retryInMs === null || stop.requested) return end.exitCode
+    await sleep(end.retryInMs, undefined, { signal: stop.signal }).catch(() => {}) // Told to stop: the run stays pending.
+    if (stop.requested) return end.exitCode
+    const next = await ledger.takeUp(refOf(claim), launch)
+    if (next.status === 'conflict') {
+      log(conflictLine(scene, next))
+      return end.exitCode
+    }
+    claim = next
+  }
+}
+
+function refOf({ taskKey, task, window }: Claim): RunRef {
+  return { taskKey, task, windowStart: window?.start ?? null, windowEnd: window?.end ?? null, windowZone: window?.zone ?? null }
+}
+
+function conflictLine({ ledger, launch }: Scene, { taskKey, reason, holder, dueAt }: Conflict) {
+  return logLine(ledger.instance, {
+    task: launch.task,
+    key: taskKey,
+    status: 'conflict',
+    reason,
+    due: dueAt,
+    held_by_key: holder && holder.taskKey !== taskKey ? holder.taskKey : null,
+    held_by_host: holder?.host,
+    held_by_pid: holder?.pid,
+    held_by_instance: holder?.instanceId,
+    held_since: holder?.since,
+  })
+}

@@ -1,0 +1,36 @@
+/** Exit codes, and how an error becomes one line and a code. The numbers are those of sysexits.h where it has one. */
+import { inspect } from 'node:util'
+import { isLedgerError, type ErrorCode } from '../index.ts'
+
+export const EXIT = {
+  ok: 0,
+  notFound: 1,
+  usage: 64,
+  unavailable: 69,
+  bug: 70,
+  leaseLost: 75,
+  schema: 78,
+  timeout: 124,
+} as const
+
+const CODES: Readonly<Record<ErrorCode, number>> = {
+  INVALID_OPTION: EXIT.usage,
+  DATABASE_UNAVAILABLE: EXIT.unavailable,
+  SCHEMA_BEHIND: EXIT.schema,
+  SCHEMA_AHEAD: EXIT.schema,
+  LEASE_LOST: EXIT.leaseLost,
+  RUN_NOT_FOUND: EXIT.notFound,
+  INTERNAL: EXIT.bug,
+}
+
+export function exitCodeOf(error: unknown): number {
+  return isLedgerError(error) ? CODES[error.code] : EXIT.bug
+}
+
+/** One line for stderr. What is not ours to expect is called a bug, with the place it came from when asked for. */
+export function lineOf(error: unknown, env: NodeJS.ProcessEnv): string {
+  const message = error instanceof Error ? error.message : inspect(error)
+  const line = `runledger: ${isLedgerError(error) ? '' : 'bug: '}${message.replace(/\s*\n\s*/g, ' ')}`
+  const details = env['RUNLEDGER_DEBUG'] && error instanceof Error ? `\n${error.stack}` : ''
+  return `${line}${details}\n`
+}

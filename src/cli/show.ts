@@ -1,0 +1,62 @@
+/** `runledger show KEY`: one run, and everything that happened to its key in order. */
+import type { HistoryLine, Run } from '../index.ts'
+import { invalidOption } from '../model/errors.ts'
+import type { Command } from './command.ts'
+import { withLedger } from './database.ts'
+import { EXIT } from './exit.ts'
+import { jsonLine } from './log.ts'
+import { historyJson, runJson } from './run-json.ts'
+import { shortInstant, span } from './table.ts'
+
+const help = `
+Usage: runledger show KEY [--json]
+
+Shows the run with this key: its state, every attempt and every launch that lost, in order, with who and where, and the
+end of its output. Exits 1 when nothing is recorded under the key. With --json the run comes first, then a line an entry.
+
+Example: runledger show daily_news:2026-09-20-18:00
+`
+
+export const showCommand: Command = {
+  name: 'show',
+  summary: 'show one run with all its attempts and conflicts',
+  help,
+  options: {},
+  async run({ flags, words }, io) {
+    const [key, ...more] = words
+    if (key === undefined || more.length > 0) throw invalidOption('show', 'takes one key, such as daily_news:2026-09-20-18:00')
+    const { run, history } = await withLedger(flags, io, (ledger) => ledger.show(key))
+    if (flags['json']) {
+      if (run) io.out(`${jsonLine({ kind: 'run', ...runJson(run) })}\n`)
+      for (const line of history) io.out(`${jsonLine({ kind: 'history', ...historyJson(line) })}\n`)
+      return EXIT.ok
+    }
+    io.out(`${[...headOf(key, run), '', ...history.map(lineOf), ...tailOf(run, history)].join('\n')}\n`)
+    return EXIT.ok
+  },
+}
+
+function headOf(key: string, run: Run | null): string[] {
+  if (!run) return [`${key}  never ran; these launches lost:`]
+  const window = run.windowStart ? `window ${shortInstant(run.windowStart)} to ${shortInstant(run.windowEnd)} (${run.windowZone})` : 'no window'
+  const lease = run.leaseOver ? ', but its lease has run out' : ''
+  return [`${key}  ${run.status}${lease}`, `${window}; attempt ${run.attempt} of at most ${run.maxAttempts}; fence ${run.fence}`]
+}
+
+function lineOf(line: HistoryLine): string {
+  const who = `${line.host} pid ${line.pid} (${line.launcher})`
+  if (line.outcome === 'conflict') {
+    const holder = line.heldByInstance === null ? '' : `, held by ${line.heldByKey === line.taskKey ? 'attempt' : line.heldByKey} of ${line.heldByHost} pid ${line.heldByPid} since ${shortInstant(line.heldSince)}`
+    return `${shortInstant(line.endedAt)}  conflict    ${line.reason}: ${who} was refused${holder}`
+  }
+  const took = line.endedAt ? ` after ${span(line.startedAt, line.endedAt)}` : `, last heartbeat ${shortInstant(line.heartbeatAt)}`
+  const why = [line.reason, line.exitCode === null ? null : `exit ${line.exitCode}`].filter(Boolean).join(', ')
+  return `${shortInstant(line.startedAt)}  attempt ${line.attempt}   ${line.outcome}${why ? ` (${why})` : ''}${took}, by ${who}, fence ${line.fence}`
+}
+
+function tailOf(run: Run | null, history: readonly HistoryLine[]): string[] {
+  const last = history.findLast((line) => line.outputTail !== null)
+  const error = run?.error ?? last?.error
+  const tail = run?.outputTail ?? last?.outputTail
+  return [...(error ? ['', `error: ${error}`] : []), ...(tail ? ['', 'the end of its output:', ...tail.trimEnd().split('\n').map((text) => `  ${text}`)] : [])]
+}
