@@ -122,15 +122,18 @@ async function createFencesAndTasks({ db, ddl, table }: MigrationContext): Promi
     ) ${ddl.tableOptions}`.execute(db)
 }
 
-async function createHistoryViews({ db, ddl, table }: MigrationContext): Promise<void> {
+async function createHistoryViews({ db, ddl, table, now, secondsBetween }: MigrationContext): Promise<void> {
+  const started = sql.ref('started_at')
   await ddl.createView(db, 'task_run_history', sql`
     select task_key, task_name, window_start, window_end, window_zone, attempt, status as outcome, null as reason,
-      instance_id, host, pid, launcher, fence, started_at, heartbeat_at, finished_at as ended_at, exit_code, error, output_tail,
+      instance_id, host, pid, launcher, fence, started_at, heartbeat_at, finished_at as ended_at,
+      ${secondsBetween(started, sql`coalesce(finished_at, ${now()})`)} as duration_seconds, exit_code, error, output_tail,
       null as held_by_key, null as held_by_instance, null as held_by_host, null as held_by_pid, null as held_by_launcher, null as held_since
     from ${table('task_runs')} where status in ('processing', 'completed')
     union all
     select task_key, task_name, window_start, window_end, window_zone, attempt, outcome, reason,
-      instance_id, host, pid, launcher, fence, started_at, heartbeat_at, ended_at, exit_code, error, output_tail,
+      instance_id, host, pid, launcher, fence, started_at, heartbeat_at, ended_at,
+      ${secondsBetween(started, sql.ref('ended_at'))} as duration_seconds, exit_code, error, output_tail,
       held_by_key, held_by_instance, held_by_host, held_by_pid, held_by_launcher, held_since
     from ${table('task_attempts')}`)
   await ddl.createView(db, 'task_conflicts', sql`

@@ -50,7 +50,7 @@ function lineOf(line: HistoryLine): string {
     return `${shortInstant(line.endedAt)}  conflict    ${line.reason}: ${who} was refused${holder}`
   }
   const took = line.endedAt ? ` after ${span(line.startedAt, line.endedAt)}` : `, last heartbeat ${shortInstant(line.heartbeatAt)}`
-  const why = [line.reason, line.exitCode === null ? null : `exit ${line.exitCode}`].filter(Boolean).join(', ')
+  const why = [line.reason === line.outcome ? null : line.reason, line.exitCode === null ? null : `exit ${line.exitCode}`].filter(Boolean).join(', ')
   return `${shortInstant(line.startedAt)}  attempt ${line.attempt}   ${line.outcome}${why ? ` (${why})` : ''}${took}, by ${who}, fence ${line.fence}`
 }
 

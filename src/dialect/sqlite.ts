@@ -30,7 +30,8 @@ export async function sqlite<Tables>(path: string, options: ConnectOptions): Pro
     skipLocked: (query) => query,
     now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
     plusSeconds: (instant, seconds) => sql`strftime(${FORMAT}, ${instant}, ${seconds} || ' seconds')`,
-    secondsBetween: (from, to) => sql`(unixepoch(${to}, 'subsec') - unixepoch(${from}, 'subsec'))`,
+    // julianday, since unixepoch's 'subsec' is unknown to the sqlite3 program of many a host, and the views use this too.
+    secondsBetween: (from, to) => sql`round((julianday(${to}) - julianday(${from})) * 86400, 3)`,
     instant: (date) => sql`${date.toISOString()}`,
     readInstant: (value) => (typeof value === 'string' ? new Date(value) : null),
     diagnose,

@@ -17,6 +17,7 @@ const SHEBANG_BYTES = 256
  * A script whose interpreter is missing is not found either: the kernel would say so only after the claim.
  */
 export function findCommand(command: string, env: NodeJS.ProcessEnv, cwd: string): FoundCommand | NoCommand {
+  if (command === '') return { exitCode: 127, problem: 'the command is empty' }
   const refused: NoCommand[] = []
   for (const path of candidates(command, env, cwd)) {
     const verdict = judge(path)
@@ -28,7 +29,6 @@ export function findCommand(command: string, env: NodeJS.ProcessEnv, cwd: string
 }
 
 function candidates(command: string, env: NodeJS.ProcessEnv, cwd: string): string[] {
-  if (command === '') return []
   if (command.includes('/')) return [absolute(command, cwd)]
   return (env['PATH'] ?? DEFAULT_PATH).split(delimiter).map((folder) => `${absolute(folder, cwd)}/${command}`)
 }

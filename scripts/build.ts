@@ -1,0 +1,107 @@
+/** Builds dist/: the library with declarations (tsc) and the bundled command line (esbuild). Run by `npm run build`. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { dirname, join } from 'node:path'
+import { build, type Metafile, type Plugin } from 'esbuild'
+
+const root = join(import.meta.dirname, '..')
+process.chdir(root)
+await mkdir('.cache', { recursive: true })
+const started = new Date()
+const fresh = await mkdtemp('.cache/dist-')
+try {
+  const parts = [bundleCommandLine(join(fresh, 'bin')), emitLibrary(fresh)] as const
+  await Promise.allSettled(parts) // nothing may still be writing when we clean up
+  const [bundled] = await Promise.all(parts)
+  await writeFile(join(fresh, 'bin/LICENSES.txt'), await licences(bundled))
+  await chmod(join(fresh, 'bin/runledger.js'), 0o755)
+  await replace('dist', fresh)
+  await writeFile('.cache/built', '') // scripts/toolchain.sh compares its age with the sources':
+  await utimes('.cache/built', started, started) // an edit made while we built is newer
+} finally {
+  await rm(fresh, { recursive: true, force: true })
+}
+
+async function emitLibrary(outDir: string): Promise<void> {
+  const tsc = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', outDir], { stdio: 'inherit' })
+  const [code] = await once(tsc, 'exit')
+  if (code !== 0) throw new Error('tsc failed')
+}
+
+/** Everything in one place, in chunks: what a command does not import is not even read from disk. */
+async function bundleCommandLine(outdir: string): Promise<Metafile> {
+  const { metafile } = await build({
+    entryPoints: { runledger: 'src/cli/bin.ts', main: 'src/cli/main.ts' },
+    outdir,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    external: ['pg-native'], // pg asks for it only when a program does
+    banner: { js: "import { createRequire as bundledRequire } from 'node:module'; const require = bundledRequire(import.meta.url);" }, // CommonJS packages require node:*
+    plugins: [namedImports(), umzugWithoutItsCli()],
+    minifySyntax: true, // no shorter names and no joined lines: a stack trace stays readable, and the compile cache makes size cheap
+    legalComments: 'none', // LICENSES.txt has them in full
+    metafile: true,
+    logLevel: 'warning',
+  })
+  return metafile
+}
+
+/** `const { createPool } = await import('mysql2')` works on Node, which finds the names of a CommonJS package; esbuild gives it `default` only. */
+function namedImports(): Plugin {
+  return {
+    name: 'named-imports',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^[^./]/ }, ({ path, kind }) => (kind === 'dynamic-import' && !isBuiltin(path) ? { path, namespace: 'named-imports' } : undefined))
+      onLoad({ filter: /.*/, namespace: 'named-imports' }, async ({ path }) => {
+        const names = Object.keys(await import(path)).filter((name) => name !== 'module.exports')
+        return { contents: `export { ${names.join(', ')} } from '${path}'`, resolveDir: root }
+      })
+    },
+  }
+}
+
+/** Of umzug's import time three quarters are a command-line library of its own, which we never call. */
+function umzugWithoutItsCli(): Plugin {
+  return {
+    name: 'umzug-without-its-cli',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\.\/cli$/ }, ({ importer }) =>
+        /node_modules\/umzug\/lib\/[^/]+$/.test(importer) ? { path: 'umzug/cli', namespace: 'nothing' } : undefined,
+      )
+      onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}', loader: 'js' }))
+    },
+  }
+}
+
+/** The bundle carries other people's code, whose licences want their text to come along. */
+async function licences({ inputs }: Metafile): Promise<string> {
+  const folders = new Set(Object.keys(inputs).flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []))
+  const texts = [...folders].toSorted().map(async (folder) => {
+    const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry))
+    return `${name} ${version} (${license})\n\n${file === undefined ? '' : await readFile(join(folder, file), 'utf8')}`
+  })
+  return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+/** File by file and leftovers last, so that a command which is just running from `old` never meets a half-written file or none. */
+async function replace(old: string, fresh: string): Promise<void> {
+  const files = await filesOf(fresh)
+  const entriesLast = (file: string): number => (/^bin\/[^/]+\.js$/.test(file) ? 1 : 0) // they name the chunks
+  for (const file of files.toSorted((a, b) => entriesLast(a) - entriesLast(b))) {
+    await mkdir(dirname(join(old, file)), { recursive: true })
+    await rename(join(fresh, file), join(old, file))
+  }
+  for (const file of await filesOf(old)) if (!files.includes(file)) await rm(join(old, file))
+}
+
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+}
