@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -117,8 +118,10 @@ function readLines(path: string): string[] {
   }
 }
 
-async function collect(stream: NodeJS.ReadableStream | null): Promise<Buffer> {
+/** All of a stream, or what came before the test closed it. */
+async function collect(stream: Readable | null): Promise<Buffer> {
   const chunks: Buffer[] = []
-  if (stream !== null) for await (const chunk of stream) chunks.push(chunk as Buffer)
+  stream?.on('data', (chunk: Buffer) => chunks.push(chunk))
+  if (stream !== null) await once(stream, 'close')
   return Buffer.concat(chunks)
 }
