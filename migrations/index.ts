@@ -6,4 +6,7 @@ export interface Migration {
   load(): Promise<{ up(context: MigrationContext): Promise<void> }>
 }
 
-export const migrations: readonly Migration[] = [{ name: '0001-ledger', load: () => import('./0001-ledger.ts') }]
+export const migrations: readonly Migration[] = [
+  { name: '0001-ledger', load: () => import('./0001-ledger.ts') },
+  { name: '0003-effects', load: () => import('./0003-effects.ts') },
+]

@@ -6,6 +6,7 @@
  * "Differs by necessity:".
  */
 import type { Expression, Kysely, RawBuilder, SelectQueryBuilder, Transaction } from 'kysely'
+import type { CallerConnection } from './caller-connection.ts'
 import type { Ddl } from './ddl.ts'
 
 /** What an error of the driver means for us. */
@@ -55,6 +56,15 @@ export interface Dialect<Tables = unknown> {
    */
   insertFenced(insert: FencedInsert): Promise<bigint | null>
 
+  /**
+   * A connection or transaction of the caller's on the same database, for statements that are to be part of what it
+   * commits. @throws INVALID_OPTION
+   */
+  on(connection: CallerConnection): Promise<Kysely<Tables>>
+
+  /** Lets a writer with this token through to a resource, on `db`; false, and nothing changed, when a greater one was there before. */
+  guardFence(db: Kysely<Tables>, resource: string, token: bigint): Promise<boolean>
+
   /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
   skipLocked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
 
@@ -79,6 +89,9 @@ export interface Dialect<Tables = unknown> {
 
   close(): Promise<void>
 }
+
+/** The scope whose counter a new scope begins above; no task and no concurrency key has this name. */
+export const FLOOR_SCOPE = ''
 
 /** A row for `insertFenced`: column and value pairs (the fence is added), inserted unless `unless` selects a row. */
 export interface FencedInsert {

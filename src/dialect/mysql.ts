@@ -2,9 +2,11 @@
 import { Kysely, MysqlDialect, sql, type MysqlPool, type MysqlPoolConnection, type MysqlQueryResult } from 'kysely'
 import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import { LedgerError } from '../model/errors.ts'
+import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect.ts'
 import type { Ddl } from './ddl.ts'
-import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { mariadbCollation } from './mariadb.ts'
 import { networkProblem } from './network-problem.ts'
 import { retryTransient } from './retry.ts'
@@ -33,6 +35,8 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, insert)),
+    on: (connection) => borrowFor<Tables>('mysql', connection),
+    guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
     plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
@@ -80,7 +84,8 @@ async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, 
     try {
       const { rows } = await sql<unknown>`
         set transaction isolation level read committed; start transaction;
-        insert into task_fences (scope, counter) values (${scope}, last_insert_id(1))
+        insert into task_fences (scope, counter)
+          select ${scope}, last_insert_id(coalesce((select counter from task_fences where scope = ${FLOOR_SCOPE}), 0) + 1) from dual
           on duplicate key update counter = last_insert_id(counter + 1);
         insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
           select ${sql.join(Object.values(values))}, last_insert_id() from dual where not exists (${unless});

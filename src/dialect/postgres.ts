@@ -1,9 +1,11 @@
 /** PostgreSQL: what it does its own way. */
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
 import type { PoolConfig } from 'pg'
+import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect.ts'
 import type { Ddl } from './ddl.ts'
-import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { networkProblem } from './network-problem.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
@@ -30,6 +32,8 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, table, insert)),
+    on: async (connection) => (await borrowFor<Tables>('postgres', connection)).withSchema(schema),
+    guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
@@ -56,7 +60,8 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
   const columns = Object.keys(values)
   const { rows } = await sql<{ fence: bigint }>`
     with raised as (
-      insert into ${tableOf('task_fences')} as f (scope, counter) values (${scope}, 1)
+      insert into ${tableOf('task_fences')} as f (scope, counter)
+      select ${scope}, coalesce((select counter from ${tableOf('task_fences')} where scope = ${FLOOR_SCOPE}), 0) + 1
       on conflict (scope) do update set counter = f.counter + 1
       returning counter
     )

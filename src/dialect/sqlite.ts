@@ -4,8 +4,10 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
 import { invalidOption } from '../model/errors.ts'
+import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect.ts'
-import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { retryTransient } from './retry.ts'
 import { nodeSqliteDialect } from './sqlite-driver.ts'
 import { unreachable } from './unreachable.ts'
@@ -26,6 +28,8 @@ export async function sqlite<Tables>(path: string, options: ConnectOptions): Pro
     transaction,
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => transaction((tx) => insertFenced(tx, insert)),
+    on: (connection) => borrowFor<Tables>('sqlite', connection),
+    guardFence: (on, resource, token) => guardFence('sqlite', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
     // Differs by necessity: SQLite has no row locks; a writing transaction is alone, so there is nothing to pass over.
     skipLocked: (query) => query,
     now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
@@ -43,7 +47,8 @@ export async function sqlite<Tables>(path: string, options: ConnectOptions): Pro
 
 async function insertFenced<Tables>(tx: Kysely<Tables>, { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
   const raised = await sql<{ counter: number | bigint }>`
-    insert into task_fences (scope, counter) values (${scope}, 1)
+    insert into task_fences (scope, counter)
+    select ${scope}, coalesce((select counter from task_fences where scope = ${FLOOR_SCOPE}), 0) + 1 where true
     on conflict (scope) do update set counter = counter + 1 returning counter`.execute(tx)
   const fence = BigInt(raised.rows[0]!.counter)
   const columns = Object.keys(values)
