@@ -6,9 +6,14 @@ export const EXIT = {
   ok: 0,
   notFound: 1,
   usage: 64,
+  notRecordable: 65,
   unavailable: 69,
   bug: 70,
+  /** Somebody else has it, or had it: a launch that lost, or an effect that is being performed. */
+  conflict: 73,
   leaseLost: 75,
+  inDoubt: 76,
+  staleFence: 77,
   schema: 78,
   timeout: 124,
 } as const
@@ -19,6 +24,11 @@ const CODES: Readonly<Record<ErrorCode, number>> = {
   SCHEMA_BEHIND: EXIT.schema,
   SCHEMA_AHEAD: EXIT.schema,
   LEASE_LOST: EXIT.leaseLost,
+  EFFECT_IN_DOUBT: EXIT.inDoubt,
+  EFFECT_HELD: EXIT.conflict,
+  EFFECT_NOT_FOUND: EXIT.notFound,
+  RESULT_NOT_RECORDABLE: EXIT.notRecordable,
+  STALE_FENCE: EXIT.staleFence,
   RUN_NOT_FOUND: EXIT.notFound,
   INTERNAL: EXIT.bug,
 }

@@ -1,31 +1,35 @@
 /** A claim: the proof that this process holds a run, and everything a holder may do with it. */
+import type { CallerConnection } from '../dialect/caller-connection.ts'
+import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { LeaseTerms } from '../model/lease.ts'
 import { backoffMs, type RetryTerms } from '../model/retry.ts'
-import type { Ending, Holder } from '../model/run.ts'
+import type { Ending, Holder, Instance } from '../model/run.ts'
 import type { FailureReason } from '../model/states.ts'
-import { closedByUs, complete, fail, heartbeat, release } from '../store/close.ts'
+import { closedByUs, complete, completedByUs, fail, heartbeat, release } from '../store/close.ts'
 import type { Claimed } from '../store/claim.ts'
 import { readRun } from '../store/read-run.ts'
 import type { Store } from '../store/tables.ts'
+import { commitTogether, completeOn, type Work } from './commit-together.ts'
+import { performEffect, type EffectOptions, type Perform } from './effect.ts'
 import { boundedEnding, errorText, plainerEndings } from './ending.ts'
 import type { LossReason } from './heart.ts'
 import type { Pacemaker, Pulse } from './pacemaker.ts'
-import { settle } from './settle.ts'
-
-/** A finished job whose result cannot be recorded keeps trying for this long. */
-const RECORDING_PATIENCE_MS = 24 * 3_600_000
+import { RECORDING_PATIENCE_MS, settle } from './settle.ts'
 
 export interface ClaimParts {
   readonly store: Store
   readonly pacemaker: Pacemaker
-  readonly claimed: Claimed
+  readonly claimed: Omit<Claimed, 'status'>
+  readonly instance: Pick<Instance, 'host' | 'pid'>
   readonly task: string
   readonly window: { readonly start: Date; readonly end: Date; readonly zone: string } | null
   readonly lease: LeaseTerms
   readonly retry: RetryTerms
   /** When the claim was sent, by monotonicMs(). */
   readonly claimedAt: number
+  /** How long a database that does not answer is asked again. */
+  readonly patienceMs: number
   readonly onHeartbeat?: ((error: unknown) => void) | undefined
 }
 
@@ -52,6 +56,8 @@ export class Claim {
   readonly #abort = new AbortController()
   readonly #pulse: Pulse
   #closed = false
+  /** `asked`: by a transaction of the caller's, whose COMMIT we do not see. */
+  #withData: 'no' | 'asked' | 'committed' = 'no'
   #onRenewed: (() => void) | undefined
 
   constructor(parts: ClaimParts) {
@@ -84,14 +90,19 @@ export class Claim {
 
   /** Renews the lease now; it is renewed in the background anyway. @throws LEASE_LOST, DATABASE_UNAVAILABLE */
   async heartbeat(): Promise<void> {
-    if (!(await settle(this.#parts.store, 0, () => heartbeat(this.#parts.store, this.#holder)))) throw await this.#lost()
+    if (!(await settle(this.#parts.store, this.#parts.patienceMs, () => heartbeat(this.#parts.store, this.#holder)))) throw await this.#lost()
   }
 
   /**
    * Records that the run is done. Keeps trying while the database is away; accepted as long as the run is still ours,
-   * however late. @throws LEASE_LOST when it is not: then nothing was recorded.
+   * however late. After `transaction` or `completeIn` it only makes sure that the run is completed.
+   * @throws LEASE_LOST when it is not: then nothing was recorded.
    */
   async complete(ending: Ending = {}): Promise<void> {
+    if (this.#withData !== 'no') {
+      if (await this.isCompleted()) return
+      throw await this.#lost()
+    }
     await this.#close(ending, (form) => complete(this.#parts.store, this.#holder, form))
   }
 
@@ -113,6 +124,60 @@ export class Claim {
     await this.#close(ending, (form) => release(this.#parts.store, this.#holder, form))
   }
 
+  /**
+   * Performs a named side effect at most once in this run, or with `key` in all runs; a result that was recorded comes
+   * back instead. Results are JSON of at most 64 KiB, and what comes back has passed through it. Not to be called
+   * inside `transaction`. What `perform` throws is thrown on, and leaves the effect in doubt (see NotPerformed).
+   * @throws EFFECT_IN_DOUBT, EFFECT_HELD while another live attempt performs it, RESULT_NOT_RECORDABLE (it is done, and
+   *   recorded as done), LEASE_LOST, INVALID_OPTION, DATABASE_UNAVAILABLE (it was not performed)
+   */
+  async effect<T>(name: string, perform: Perform<T>, options: EffectOptions<T> = {}): Promise<T> {
+    const { store, task, instance, patienceMs } = this.#parts
+    return performEffect({ store, task, instance, patienceMs, holder: this.#holder, signal: this.signal, lost: () => this.#lost() }, name, perform, options)
+  }
+
+  /**
+   * Runs the caller's statements and completes the run in one commit. On a transient conflict the whole of it is rolled
+   * back and run again. What `work` throws is thrown on: nothing was written, and the claim is still open.
+   * @returns what `work` returned in the try that was committed
+   * @throws LEASE_LOST when the run was not ours any more: then nothing was written
+   */
+  async transaction<T>(work: Work<T>): Promise<T> {
+    const done = this.#closed ? null : await commitTogether(this.#parts.store, this.#holder, work)
+    if (!done) throw await this.#lost()
+    this.#withData = 'committed'
+    this.#end()
+    return done.value
+  }
+
+  /**
+   * Completes the run in a transaction that the caller has open on the ledger's database; it counts when that commits.
+   * Make it the last statement: it locks the run's row, and heartbeats wait for it. After a COMMIT without an answer,
+   * `isCompleted` says what became of it.
+   * @throws LEASE_LOST when the run is not ours any more: then roll back (the transaction is still usable)
+   */
+  async completeIn(connection: CallerConnection): Promise<void> {
+    const { store } = this.#parts
+    if (this.#closed || !(await completeOn(store, await store.on(connection), this.#holder))) throw await this.#lost()
+    this.#withData = 'asked'
+  }
+
+  /** Reads back whether the run is completed, and by this claim; if so, the claim is closed. */
+  async isCompleted(): Promise<boolean> {
+    const { store } = this.#parts
+    if (this.#withData !== 'committed' && !(await settle(store, RECORDING_PATIENCE_MS, () => completedByUs(store, this.#holder)))) return false
+    this.#withData = 'committed'
+    this.#end()
+    return true
+  }
+
+  /** Stops renewing the lease here and says what another process needs to go on with the claim. */
+  handOver(): ClaimRef {
+    const { lease, retry } = this.#parts
+    this.#end()
+    return { ...this.#facts(), task: this.task, window: this.window, maxAttempts: this.maxAttempts, leaseMs: lease.leaseMs, heartbeatMs: lease.heartbeatMs, backoffMs: retry.afterFailure ? retry.backoffMs : null }
+  }
+
   get #holder(): Holder {
     return this.#parts.claimed
   }
@@ -125,12 +190,17 @@ export class Claim {
       const written = await writeAcceptable(this.#parts.store, forms, write)
       return written || (uncertain && (await closedByUs(this.#parts.store, this.#holder)))
     })
-    this.#closed = true
-    this.#pulse.stop()
+    this.#end()
     if (!mine) throw await this.#lost()
   }
 
+  #end(): void {
+    this.#closed = true
+    this.#pulse.stop()
+  }
+
   #lose(reason: LossReason, cause?: unknown): void {
+    if (this.#withData === 'asked') return // The beat found our own completion, or waits for its commit.
     const why = reason === 'taken' ? 'the run is no longer ours' : 'the lease could not be renewed in time'
     this.#abort.abort(new LedgerError('LEASE_LOST', `${this.taskKey} attempt ${this.attempt}: ${why}; the work was told to stop`, this.#facts(), cause))
   }

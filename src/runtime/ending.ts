@@ -21,6 +21,11 @@ export function plainerEndings(ending: Ending): readonly [Ending, ...Ending[]] {
   return [ending, inForm(bmpText), inForm(asciiText), { exitCode }]
 }
 
+/** What was thrown, in a few words that every database takes. */
+export function boundedError(error: unknown): string {
+  return asciiText(boundText(error instanceof Error ? error.message : inspect(error), 1024, 'head'))
+}
+
 /** What was thrown, as text: the stack of an Error (its first lines say where), anything else as JavaScript prints it. */
 export function errorText(error: unknown): string {
   if (typeof error === 'string') return error

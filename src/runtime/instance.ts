@@ -8,13 +8,16 @@ import { processIdentity } from './process-identity.ts'
 const MAX_HOST_LENGTH = 255
 const MAX_LAUNCHER_LENGTH = 100
 
-/** @param helpers pids of processes without whose death this instance is not dead either (the watchdog of `exec`) */
-export function newInstance(id: string = uuidv7(), helpers: readonly number[] = []): Instance {
+/**
+ * @param helpers pids of processes without whose death this instance is not dead either (the watchdog of `exec`)
+ * @param owner the process that does the work; its death proves nothing unless it is `provable`
+ */
+export function newInstance(id: string = uuidv7(), helpers: readonly number[] = [], owner = { pid: process.pid, provable: true }): Instance {
   return {
     id,
     host: hostname().slice(0, MAX_HOST_LENGTH), // Two hosts that differ only beyond it still differ by instance id.
-    pid: process.pid,
-    processIdentity: processIdentity([process.pid, ...helpers]),
+    pid: owner.pid,
+    processIdentity: owner.provable ? processIdentity([owner.pid, ...helpers]) : null,
     launcher: findLauncher(process.env).slice(0, MAX_LAUNCHER_LENGTH),
   }
 }

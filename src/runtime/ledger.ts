@@ -1,6 +1,7 @@
 /** The ledger as a program holds it: claims and runs jobs, reaps lost owners, reads the history. */
 import type { ClockOffset } from '../dialect/dialect.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
+import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Conflict } from '../model/outcome.ts'
 import type { HistoryLine, Instance, Run } from '../model/run.ts'
@@ -11,9 +12,12 @@ import { reap, type ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
 import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
+import { Effects } from './effects.ts'
+import { Fences } from './fences.ts'
 import { monotonicMs } from './heart.ts'
 import { newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
+import { heldElsewhere } from './held-elsewhere.ts'
 import { openHeartStore, openStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
@@ -32,6 +36,11 @@ export interface LedgerOptions {
   readonly instanceId?: string
   /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
   readonly helpers?: readonly number[]
+  /**
+   * The process that does the work, where it is not this one: claims are made in its name. `provable` says that it lives
+   * as long as the claim is to, so that its death frees the run at once on this host; else the lease alone decides.
+   */
+  readonly owner?: { readonly pid: number; readonly provable: boolean }
   /** Hears of heartbeats that failed and will be tried again. */
   readonly onHeartbeatError?: (error: unknown) => void
   /** Moves the database's clock as this ledger sees it; for tests. */
@@ -52,6 +61,10 @@ export interface Completed<T> {
 export class Ledger {
   /** This start of this process, as it stands in the rows of its runs. */
   readonly instance: Instance
+  /** The effects of all runs, and the operator's word on those in doubt. */
+  readonly effects: Effects
+  /** Fences at protected resources. */
+  readonly fences: Fences
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
@@ -65,7 +78,9 @@ export class Ledger {
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
-    this.instance = newInstance(options.instanceId, options.helpers)
+    this.instance = newInstance(options.instanceId, options.helpers, options.owner)
+    this.effects = new Effects(store, patienceMs)
+    this.fences = new Fences(store, patienceMs)
   }
 
   /** Where the ledger is, for people. Never a password. */
@@ -123,6 +138,14 @@ export class Ledger {
   }
 
   /**
+   * Goes on with a claim that another process holds (see claimFromEnv): effects, transactions, closing. That process
+   * goes on renewing the lease, or the caller does by `heartbeat()`; `signal` never aborts here. Nothing is asked or written.
+   */
+  resume(ref: ClaimRef): Claim {
+    return new Claim({ ...heldElsewhere(ref), store: this.#store, instance: this.instance, patienceMs: this.#patienceMs })
+  }
+
+  /**
    * Closes every attempt whose lease has run out: back to pending with attempts left, failed as `lost` without. Any
    * number may reap at once. After an outage that this ledger saw, owners get one whole lease to come back first.
    */
@@ -161,7 +184,8 @@ export class Ledger {
 
   #claimed({ request, lease, retry }: PlannedLaunch, { claimed, claimedAt }: Acquired): Claim {
     const { task, window } = request
-    return new Claim({ store: this.#store, pacemaker: this.#pacemaker, claimed, task, window, lease, retry, claimedAt, onHeartbeat: this.#options.onHeartbeatError })
+    const { instance } = this
+    return new Claim({ store: this.#store, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {

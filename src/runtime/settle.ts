@@ -4,6 +4,9 @@ import { isLedgerError } from '../model/errors.ts'
 import { unreachable } from '../dialect/unreachable.ts'
 import type { Store } from '../store/tables.ts'
 
+/** What has happened already (a finished job, a performed effect) and cannot be recorded yet is tried for this long. */
+export const RECORDING_PATIENCE_MS = 24 * 3_600_000
+
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2_000
 

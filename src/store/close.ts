@@ -37,11 +37,8 @@ export function release(store: Store, of: Holder, ending: Ending): Promise<boole
   return store.transaction((tx) => transition(store, tx, { move: 'release', of, set: { attempt: of.attempt - 1, available_at: store.now() }, ending }))
 }
 
-/**
- * After a write whose outcome is unknown (the connection died at COMMIT): whether the attempt is closed by us. An
- * attempt that did not complete has left its line; a completed run carries the attempt itself.
- */
-export async function closedByUs(store: Store, of: Holder): Promise<boolean> {
+/** Whether the run is completed, and by this attempt: the run's row carries the attempt that completed it. */
+export async function completedByUs(store: Store, of: Holder): Promise<boolean> {
   const run = await store.db
     .selectFrom('task_runs')
     .select('task_key')
@@ -51,7 +48,15 @@ export async function closedByUs(store: Store, of: Holder): Promise<boolean> {
     .where('attempt', '=', of.attempt)
     .where('fence', '=', of.fence)
     .executeTakeFirst()
-  if (run) return true
+  return run !== undefined
+}
+
+/**
+ * After a write whose outcome is unknown (the connection died at COMMIT): whether the attempt is closed by us. An
+ * attempt that did not complete has left its line.
+ */
+export async function closedByUs(store: Store, of: Holder): Promise<boolean> {
+  if (await completedByUs(store, of)) return true
   const line = await store.db
     .selectFrom('task_attempts')
     .select('id')

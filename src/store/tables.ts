@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them. Instants come back as the driver has them and pass through the dialect. */
 import type { ColumnType, Generated, Kysely } from 'kysely'
 import type { Dialect } from '../dialect/dialect.ts'
+import type { EffectStatus } from '../model/effect.ts'
 import type { AttemptOutcome, FailureReason, Status } from '../model/states.ts'
 
 /** Written as an expression of the dialect (`now`, `instant`), read through `readInstant`. */
@@ -85,12 +86,35 @@ export interface Tasks {
   pruned_before: Instant
 }
 
+export interface TaskEffects {
+  effect_key: string
+  effect_name: string
+  task_key: string
+  task_name: string
+  status: EffectStatus
+  call_id: string
+  calls: number
+  instance_id: string
+  attempt: number
+  fence: Fence
+  host: string | null
+  pid: ColumnType<bigint | number | string | null, number | null, number | null>
+  started_at: Instant
+  done_at: Instant
+  result: string | null
+  problem: string | null
+  resolved_by: string | null
+  resolved_at: Instant
+}
+
 export interface Tables {
   task_runs: TaskRuns
   task_attempts: TaskAttempts
   task_fences: TaskFences
   tasks: Tasks
   task_run_history: TaskAttempts
+  task_effects: TaskEffects
+  task_effects_in_doubt: TaskEffects
 }
 
 /** The ledger's own database: what every verb of the store is given first. */

@@ -1,0 +1,41 @@
+/** Results as JSON text: what can be recorded without loss, and a clear word about what can not. */
+
+/** A result is a receipt, not a data set. */
+export const MAX_RESULT_BYTES = 64 * 1024
+
+export type JsonText = { readonly text: string | null } | { readonly problem: string }
+
+/**
+ * The JSON of a value; null for `undefined`, which is another thing than JSON's `null`. What JSON would silently
+ * change into something else (NaN, a Map, a function, a bigint it cannot write at all) is a problem, said with its path.
+ */
+export function jsonText(value: unknown): JsonText {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value, refuseLoss)
+  } catch (error) {
+    return { problem: (error as Error).message.split('\n')[0]! }
+  }
+  if (text === undefined) return { text: null }
+  const bytes = Buffer.byteLength(text)
+  return bytes > MAX_RESULT_BYTES ? { problem: `it is ${bytes} bytes of JSON; at most ${MAX_RESULT_BYTES} are recorded` } : { text }
+}
+
+/** The value again; `undefined` for null. */
+export function jsonValue(text: string | null): unknown {
+  return text === null ? undefined : JSON.parse(text)
+}
+
+function refuseLoss(this: unknown, name: string, value: unknown): unknown {
+  const kind = lossy(value)
+  if (kind !== null) throw new TypeError(`${kind} ${name === '' ? 'as the whole value' : `at ${JSON.stringify(name)}`} cannot be written as JSON`)
+  if (value === undefined && Array.isArray(this)) throw new TypeError(`undefined at ${JSON.stringify(name)} of an array would become null`)
+  return value
+}
+
+function lossy(value: unknown): string | null {
+  if (typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  if (value instanceof Map || value instanceof Set || value instanceof WeakMap || value instanceof Promise || ArrayBuffer.isView(value)) return `a ${value.constructor.name}`
+  return null
+}

@@ -1,0 +1,33 @@
+/** Ledgers with a clock that tests move, and claims on them. */
+import assert from 'node:assert/strict'
+import { isLedgerError, migrate, openLedger, type Claim, type ErrorCode, type Ledger, type LedgerError } from '../../src/index.ts'
+import type { TestDatabase } from '../support/databases.ts'
+
+export interface Scene extends AsyncDisposable {
+  readonly url: string
+  readonly ledger: Ledger
+  /** Another process would have one of its own. */
+  readonly other: Ledger
+  readonly clock: { offsetMs: number }
+}
+
+export async function openTwo(db: TestDatabase): Promise<Scene> {
+  const url = await db.url()
+  await migrate(url)
+  const clock = { offsetMs: 0 }
+  const [ledger, other] = [await openLedger(url, { clock }), await openLedger(url, { clock })]
+  return { url, ledger, other, clock, [Symbol.asyncDispose]: async () => void (await Promise.all([ledger.close(), other.close()])) }
+}
+
+export async function claimOf(ledger: Ledger, label = 'a', task = 'billing', terms: { lease?: string; maxAttempts?: number } = {}): Promise<Claim> {
+  const outcome = await ledger.claim({ task, key: label, overlap: 'allow', maxAttempts: 20, ...terms })
+  if (outcome.status !== 'claimed') assert.fail(`not claimed: ${JSON.stringify(outcome)}`)
+  return outcome
+}
+
+export async function rejectsWith(code: ErrorCode, promise: Promise<unknown>): Promise<LedgerError> {
+  const error = await promise.then((value) => assert.fail(`did not reject, gave ${JSON.stringify(value)}`), (error: unknown) => error)
+  if (!isLedgerError(error)) throw error
+  assert.equal(error.code, code, error.message)
+  return error
+}
