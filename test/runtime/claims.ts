@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { isLedgerError, migrate, openLedger, type Claim, type ErrorCode, type Ledger, type LedgerError } from '../../src/index.ts'
 import type { TestDatabase } from '../support/databases.ts'
 
-export interface Scene extends AsyncDisposable {
+export interface Scene {
   readonly url: string
   readonly ledger: Ledger
   /** Another process would have one of its own. */
   readonly other: Ledger
   readonly clock: { offsetMs: number }
+  close(): Promise<void>
 }
 
 export async function openTwo(db: TestDatabase): Promise<Scene> {
@@ -16,13 +17,22 @@ export async function openTwo(db: TestDatabase): Promise<Scene> {
   await migrate(url)
   const clock = { offsetMs: 0 }
   const [ledger, other] = [await openLedger(url, { clock }), await openLedger(url, { clock })]
-  return { url, ledger, other, clock, [Symbol.asyncDispose]: async () => void (await Promise.all([ledger.close(), other.close()])) }
+  return { url, ledger, other, clock, close: async () => void (await Promise.all([ledger.close(), other.close()])) }
 }
 
-export async function claimOf(ledger: Ledger, label = 'a', task = 'billing', terms: { lease?: string; maxAttempts?: number } = {}): Promise<Claim> {
-  const outcome = await ledger.claim({ task, key: label, overlap: 'allow', maxAttempts: 20, ...terms })
+let count = 0
+
+/** A claim of a run of its own, or of the one named. */
+export async function claimOf(ledger: Ledger, key = `run-${++count}`, task = 'billing'): Promise<Claim> {
+  const outcome = await ledger.claim({ task, key, overlap: 'allow', maxAttempts: 20 })
   if (outcome.status !== 'claimed') assert.fail(`not claimed: ${JSON.stringify(outcome)}`)
   return outcome
+}
+
+/** The next attempt at the same run, after the lease of this one. */
+export async function takeOver({ other, clock }: Scene, claim: Claim): Promise<Claim> {
+  clock.offsetMs += 120_000
+  return claimOf(other, claim.taskKey.slice(claim.task.length + 1), claim.task)
 }
 
 export async function rejectsWith(code: ErrorCode, promise: Promise<unknown>): Promise<LedgerError> {
