@@ -1,12 +1,12 @@
 /** `runledger exec`: runs a command as the one run of its window, and records what happened. */
-import { cron, every, type OverlapPolicy } from '../index.ts'
 import { durationMs } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
-import type { Command, FlagValues, Invocation, Io } from './command.ts'
+import type { Command, Invocation, Io } from './command.ts'
 import { findCommand } from './exec/find-command.ts'
 import { underInit } from './exec/init.ts'
 import { execAll, type ExecPlan } from './exec/launches.ts'
-import { instant, oneOf, required, text, wholeNumber } from './flags.ts'
+import { text, wholeNumber } from './flags.ts'
+import { LAUNCH_FLAGS, launchOf } from './launch-flags.ts'
 import { openLog } from './log.ts'
 
 const help = `
@@ -49,10 +49,7 @@ export const execCommand: Command = {
   name: 'exec',
   summary: 'run a command as the one run of its window',
   help,
-  options: {
-    task: string, cron: string, every: string, key: string, tz: string, at: string, early: string, overlap: string, 'wait-timeout': string, lease: string,
-    heartbeat: string, timeout: string, 'kill-after': string, 'max-attempts': string, backoff: string, 'conflict-exit-code': string, 'only-own': boolean,
-  },
+  options: { ...LAUNCH_FLAGS, timeout: string, 'kill-after': string, 'conflict-exit-code': string, 'only-own': boolean },
   async run(invocation, io) {
     underInit()
     const startedAt = new Date()
@@ -75,35 +72,13 @@ function commandOf({ words, rest }: Invocation): [string, ...string[]] {
 }
 
 function planOf({ flags }: Invocation, io: Io, startedAt: Date): Omit<ExecPlan, 'job'> {
-  const optional = <T>(name: string, value: T | undefined) => (value === undefined ? {} : { [name]: value })
   return {
     flags,
     log: openLog(flags, io),
-    launch: {
-      task: required(flags, 'task'),
-      window: scheduleOf(flags),
-      key: text(flags, 'key'),
-      at: instant(flags, 'at') ?? startedAt,
-      ...optional('early', text(flags, 'early')),
-      ...optional('overlap', oneOf<OverlapPolicy>(flags, 'overlap', ['skip', 'wait', 'queue', 'allow'])),
-      ...optional('waitTimeout', text(flags, 'wait-timeout')),
-      ...optional('lease', text(flags, 'lease')),
-      ...optional('heartbeat', text(flags, 'heartbeat')),
-      ...optional('maxAttempts', wholeNumber(flags, 'max-attempts', 1, 1000)),
-      ...optional('backoff', text(flags, 'backoff')),
-    },
+    launch: launchOf(flags, startedAt),
     timeoutMs: text(flags, 'timeout') === undefined ? null : durationMs('timeout', text(flags, 'timeout')!),
     graceMs: durationMs('kill-after', text(flags, 'kill-after') ?? '5s', { zero: true }),
     conflictExitCode: wholeNumber(flags, 'conflict-exit-code', 0, 255) ?? 0,
     onlyOwn: flags['only-own'] === true,
   }
-}
-
-function scheduleOf(flags: FlagValues) {
-  const given = ['cron', 'every', 'key'].filter((name) => flags[name] !== undefined)
-  if (given.length > 1) throw invalidOption(given[1]!, `cannot stand beside --${given[0]}`)
-  const [expression, period, zone] = [text(flags, 'cron'), text(flags, 'every'), text(flags, 'tz')]
-  if (zone !== undefined && expression === undefined && period === undefined) throw invalidOption('tz', 'needs --cron or --every')
-  if (expression !== undefined) return cron(expression, zone)
-  return period === undefined ? undefined : every(period, zone)
 }

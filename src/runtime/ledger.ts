@@ -18,6 +18,7 @@ import { monotonicMs } from './heart.ts'
 import { newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
+import { keepWhileAlive, type KeepEnd } from './keep.ts'
 import { openHeartStore, openStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
@@ -143,6 +144,15 @@ export class Ledger {
    */
   resume(ref: ClaimRef): Claim {
     return new Claim({ ...heldElsewhere(ref), store: this.#store, instance: this.instance, patienceMs: this.#patienceMs })
+  }
+
+  /**
+   * Renews the lease of a claim while process `pid` of this host lives, and returns why that ended.
+   * @param onKept called once, when the lease has been renewed for the first time
+   * @throws INVALID_OPTION when there is no such process, DATABASE_UNAVAILABLE
+   */
+  async keep(ref: ClaimRef, pid: number, onKept: () => void = () => {}): Promise<KeepEnd> {
+    return keepWhileAlive(this.#store, this.#pacemaker, this.#patienceMs, ref, pid, onKept)
   }
 
   /**

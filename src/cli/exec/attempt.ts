@@ -69,7 +69,8 @@ function childEnvironment(claim: Claim, env: NodeJS.ProcessEnv): NodeJS.ProcessE
     RUNLEDGER_FENCE: String(claim.fence),
     RUNLEDGER_IDEMPOTENCY_KEY: claim.taskKey, // The same on every attempt: that is what makes it one.
   }
-  // A job started by another job must not take the outer one's window for its own.
+  // A job started by another job must not take the outer one's claim or window for its own.
+  delete child['RUNLEDGER_CLAIM']
   delete child['RUNLEDGER_WINDOW_START']
   delete child['RUNLEDGER_WINDOW_END']
   return window ? { ...child, RUNLEDGER_WINDOW_START: window.start.toISOString(), RUNLEDGER_WINDOW_END: window.end.toISOString() } : child

@@ -1,0 +1,103 @@
+/** What a script says about the claim it holds: heartbeat, complete, fail, release. */
+import type { Claim, ClaimRef } from '../../index.ts'
+import { invalidOption } from '../../model/errors.ts'
+import type { Command, FlagValues } from '../command.ts'
+import { withLedger } from '../database.ts'
+import { EXIT } from '../exit.ts'
+import { text, wholeNumber } from '../flags.ts'
+import { jsonLine } from '../log.ts'
+import { CLAIM_FLAG, claimOf } from './claim-of.ts'
+
+const WHICH = `
+The claim is RUNLEDGER_CLAIM, or --claim JSON: the line that runledger claim printed.
+
+Exit codes: 0 it is recorded, and one line of JSON says so; 64 usage; 69 the database is unavailable; 75 the lease was
+lost: somebody else may have the run, nothing was recorded, stop; 78 schema.
+`
+
+interface Verb {
+  readonly name: string
+  readonly summary: string
+  readonly help: string
+  readonly options?: Command['options']
+  /** @returns what the line of JSON says beside who it was */
+  speak(claim: Claim, flags: FlagValues, ref: ClaimRef): Promise<{ readonly status: string; readonly [field: string]: unknown }>
+}
+
+function command({ name, summary, help, options = {}, speak }: Verb): Command {
+  return {
+    name,
+    summary,
+    help: `${help}${WHICH}`,
+    options: { ...CLAIM_FLAG, ...options },
+    async run({ flags, words }, io) {
+      if (words.length > 0) throw invalidOption(name, `takes no word, got ${JSON.stringify(words[0]!.slice(0, 40))}`)
+      const ref = claimOf(flags, io)
+      const said = await withLedger(flags, io, (ledger) => speak(ledger.resume(ref), flags, ref))
+      io.out(`${jsonLine({ ...said, task_key: ref.taskKey, attempt: ref.attempt, fence: ref.fence })}\n`)
+      return EXIT.ok
+    },
+  }
+}
+
+export const heartbeatCommand = command({
+  name: 'heartbeat',
+  summary: 'renew the lease of a claim',
+  help: `
+Usage: runledger heartbeat [--claim JSON]
+
+Renews the lease of a claim; call it at least every third of the lease, or let 'runledger claim --hold' do it.
+`,
+  async speak(claim, _, { leaseMs }) {
+    await claim.heartbeat()
+    return { status: 'renewed', lease_seconds: leaseMs / 1000 }
+  },
+})
+
+export const completeCommand = command({
+  name: 'complete',
+  summary: 'record that a claimed run is done',
+  help: `
+Usage: runledger complete [--claim JSON]
+
+Records that the run is done. It never runs again.
+`,
+  async speak(claim) {
+    await claim.complete()
+    return { status: 'completed' }
+  },
+})
+
+export const failCommand = command({
+  name: 'fail',
+  summary: 'record that a claimed run failed',
+  help: `
+Usage: runledger fail [--error TEXT] [--exit-code N] [--final] [--claim JSON]
+
+Records that this attempt failed. With attempts left (claim --max-attempts) the run is pending again after its backoff.
+
+  --error TEXT     what went wrong
+  --exit-code N    the exit code of the work, if it had one
+  --final          another try would not help
+`,
+  options: { error: { type: 'string' }, 'exit-code': { type: 'string' }, final: { type: 'boolean' } },
+  async speak(claim, flags) {
+    const exitCode = wholeNumber(flags, 'exit-code', 0, 255) ?? null
+    const { retryInMs } = await claim.fail(text(flags, 'error') ?? 'failed', { reason: exitCode === null ? 'error' : 'exit', exitCode, final: flags['final'] === true })
+    return { status: 'failed', retry_in_seconds: retryInMs === null ? null : retryInMs / 1000 }
+  },
+})
+
+export const releaseCommand = command({
+  name: 'release',
+  summary: 'give a claimed run back',
+  help: `
+Usage: runledger release [--claim JSON]
+
+Gives the run back unbegun: it is pending at once, and the attempt is not counted.
+`,
+  async speak(claim) {
+    await claim.release()
+    return { status: 'released' }
+  },
+})
