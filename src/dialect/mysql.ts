@@ -2,7 +2,7 @@
 import { Kysely, MysqlDialect, sql, type MysqlPool, type MysqlPoolConnection, type MysqlQueryResult } from 'kysely'
 import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import { LedgerError } from '../model/errors.ts'
-import type { ConnectOptions } from './connect.ts'
+import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
 import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
 import { mariadbCollation } from './mariadb.ts'

@@ -1,7 +1,7 @@
 /** PostgreSQL: what it does its own way. */
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
 import type { PoolConfig } from 'pg'
-import type { ConnectOptions } from './connect.ts'
+import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
 import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
 import { networkProblem } from './network-problem.ts'
