@@ -117,6 +117,9 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOTDIR: 'a part of its path is not a folder',
+  EEXIST: 'a part of its path is not a folder',
+  ELOOP: 'its path goes in a circle',
+  ENAMETOOLONG: 'its path is too long',
   EISDIR: 'it is a folder',
   ENOENT: 'its folder does not exist',
 }

@@ -21,6 +21,7 @@ export type OpenHeartStore = () => Promise<Store>
 /** The pacemaker on this thread's event loop, for a process whose loop nobody blocks (`exec`). */
 export class InlinePacemaker implements Pacemaker {
   readonly #open: OpenHeartStore
+  readonly #hearts = new Set<Heart>()
   #store: Promise<Store> | undefined
 
   constructor(open: OpenHeartStore) {
@@ -28,10 +29,18 @@ export class InlinePacemaker implements Pacemaker {
   }
 
   start(of: Holder, terms: LeaseTerms, claimedAt: number, events: HeartEvents): Pulse {
-    return new Heart((holder) => this.#beat(holder), of, terms, claimedAt, events)
+    const heart = new Heart((holder) => this.#beat(holder), of, terms, claimedAt, events)
+    this.#hearts.add(heart)
+    return {
+      stop: () => {
+        heart.stop()
+        this.#hearts.delete(heart)
+      },
+    }
   }
 
   async close(): Promise<void> {
+    for (const heart of this.#hearts) heart.stop()
     const store = await this.#store?.catch(() => undefined)
     await store?.close()
   }
