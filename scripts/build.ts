@@ -20,6 +20,9 @@ try {
   await replace('dist', fresh)
   await writeFile('.cache/built', '') // scripts/toolchain.sh compares its age with the sources':
   await utimes('.cache/built', started, started) // an edit made while we built is newer
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error) // tsc and esbuild have shown the place already
+  process.exitCode = 1
 } finally {
   await rm(fresh, { recursive: true, force: true })
 }

@@ -105,8 +105,10 @@ function isFile({ nesting, name, file }: Located): boolean {
 
 function describe(failure: Error): string {
   const error = failure.cause ?? failure
-  const ofNode = /\n +at [^\n]*node:internal[^\n]*(?=\n| \{)/g
-  return typeof error === 'string' ? error : inspect(error, { depth: 6 }).replace(ofNode, '')
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : inspect(error)
+  const ofNode = /\n +at [^\n]*node:internal[^\n]*(?=\n| \{|$)/g
+  const toldByMessage = 'code' in error && error.code === 'ERR_ASSERTION' // what the properties would say again
+  return (toldByMessage ? (error.stack ?? error.message) : inspect(error, { depth: 6 })).replace(ofNode, '')
 }
 
 function indent(text: string): string {

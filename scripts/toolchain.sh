@@ -8,7 +8,8 @@ root=${root%/scripts/*}
 # in PATH. MariaDB's and MySQL's "core" packages hold the programs without a service that would start on the usual port.
 needs_postgres=('/usr/lib/postgresql/*/bin/initdb=postgresql')
 needs_mariadb=('mariadbd=mariadb-server-core' 'my_print_defaults=mariadb-client-core')
-needs_tools=('php=php-cli' 'cron=cron' 'faketime=faketime' 'pgbouncer=pgbouncer' 'ps=procps' 'setpriv=util-linux' 'git=git')
+needs_tools=('php=php-cli' 'cron=cron' 'faketime=faketime' 'pgbouncer=pgbouncer' 'ps=procps' 'setpriv=util-linux' 'git=git'
+  '/usr/lib/*/libatomic.so.1=libatomic1') # Node 26 needs it
 
 say() { printf 'runledger: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -43,7 +44,7 @@ install() {
   command -v npm >/dev/null || die 'npm and any Node.js are needed to fetch the pinned Node.js: install them first'
   say "installing the packages of $1/package-lock.json"
   # Dev and optional packages also under NODE_ENV=production; no package of ours needs an install script.
-  ( cd "$root/$1" && npm ci --include=dev --include=optional --ignore-scripts --no-audit --no-fund --loglevel=error ) </dev/null >/dev/null &&
+  ( cd "$root/$1" && npm ci --include=dev --include=optional --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error ) </dev/null >/dev/null &&
     cp "$root/$1/package-lock.json" "$root/$1/node_modules/.installed-lock.json"
 }
 

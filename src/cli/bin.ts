@@ -16,12 +16,12 @@ function compileCacheFolder(): string | undefined {
     const uid = process.geteuid?.()
     if (uid === undefined) return undefined
     const base = uid === 0 ? '/var/cache' : userCache()
+    mkdirSync(base, { recursive: true, mode: 0o700 })
+    if ((statSync(base).mode & 0o002) !== 0) return undefined // as in /tmp, where others can put theirs in the place of ours
     const folder = join(base, 'runledger')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const { mode, uid: owner } = lstatSync(folder) // lstat: a link planted by somebody else is not a folder of ours
-    const ours = (mode & 0o170777) === 0o040700 && owner === uid
-    const replaceable = (statSync(base).mode & 0o002) !== 0
-    return ours && !replaceable ? folder : undefined
+    return (mode & 0o170777) === 0o040700 && owner === uid ? folder : undefined
   } catch {
     return undefined // no home, read-only disk, quota: only the cache is lost
   }

@@ -1,19 +1,7 @@
 /** Opens a database by its URL: the only switch over databases in the whole ledger. */
-import type { Logger } from 'kysely'
-import type { ClockOffset, Dialect } from './dialect.ts'
+import type { ConnectOptions } from './connect-options.ts'
+import type { Dialect } from './dialect.ts'
 import { parseDatabaseUrl } from './url.ts'
-
-export interface ConnectOptions {
-  readonly poolMax: number
-  /** How long one attempt to connect may take. */
-  readonly connectTimeoutMs: number
-  /** How long one statement may take before its connection counts as dead. Locks are short here, so this is generous. */
-  readonly statementTimeoutMs: number
-  /** Tests move the clock with it. */
-  readonly clock?: ClockOffset | undefined
-  /** Hears every statement; for diagnosis and for tests that stop a process between two statements. */
-  readonly log?: Logger | undefined
-}
 
 const DEFAULTS: ConnectOptions = { poolMax: 4, connectTimeoutMs: 10_000, statementTimeoutMs: 30_000 }
 

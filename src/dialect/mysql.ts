@@ -1,9 +1,9 @@
 /** MySQL 8+ and, with the few differences named in mariadb.ts, MariaDB 10.6+. */
-import { Kysely, MysqlDialect, sql, type MysqlPool, type MysqlPoolConnection, type MysqlQueryResult } from 'kysely'
+import { Kysely, MysqlDialect, sql, type MysqlPool, type MysqlPoolConnection } from 'kysely'
 import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
-import type { ConnectOptions } from './connect.ts'
+import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
 import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
@@ -149,21 +149,28 @@ function discarding(pool: Pool, timeout: number): MysqlPool {
   }
 }
 
-function discardingConnection(connection: PoolConnection, timeout: number): MysqlPoolConnection {
-  let broken = false
-  const onError = () => void (broken = true) // A checked-out connection that dies while idle would otherwise crash us.
+function discardingConnection(connection: PoolConnection, timeoutMs: number): MysqlPoolConnection {
+  let broken: Error | undefined
+  const onError = (error: Error) => void (broken ??= error) // A checked-out connection that dies while idle would otherwise crash us.
   connection.on('error', onError)
   const destroy = () => connection.destroy()
+  const query = (text: string, values: unknown[], callback: (error: unknown, result?: unknown) => void) => {
+    if (broken) return callback(broken) // A rollback would wait as long again.
+    const answer = (error: unknown, result?: unknown) => {
+      clearTimeout(timer)
+      if (error instanceof Error && diagnose(error).kind === 'unavailable') broken ??= error
+      callback(error, result)
+    }
+    // The driver's own timeout outlives a lost connection, and keeps the process alive for as long.
+    const timer = setTimeout(answer, timeoutMs, Object.assign(new Error('the statement was not answered'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' }))
+    connection.query(text, values, answer)
+  }
   return {
     config: connection.config,
     threadId: connection.threadId,
     connect: () => {},
     destroy,
-    query: ((text: string, values: unknown[], callback: (error: unknown, result: MysqlQueryResult) => void) =>
-      connection.query({ sql: text, values, timeout }, (error, result) => {
-        broken ||= error !== null && diagnose(error).kind === 'unavailable'
-        callback(error, result as MysqlQueryResult)
-      })) as MysqlPoolConnection['query'],
+    query: query as MysqlPoolConnection['query'],
     release() {
       connection.off('error', onError)
       if (broken) destroy()

@@ -2,7 +2,7 @@
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
 import type { PoolConfig } from 'pg'
 import { borrowFor } from './caller-connection.ts'
-import type { ConnectOptions } from './connect.ts'
+import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
 import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
@@ -113,21 +113,22 @@ function discarding(pool: import('pg').Pool): PostgresPool {
     end: () => pool.end(),
     async connect(): Promise<PostgresPoolClient> {
       const client = await pool.connect()
-      let broken = false
-      const onError = () => void (broken = true) // A checked-out client that dies while idle would otherwise crash us.
+      let broken: unknown
+      const onError = (error: Error) => void (broken ??= error) // A checked-out client that dies while idle would otherwise crash us.
       client.on('error', onError)
       return {
         query: (async (text: string, parameters: unknown[]) => {
+          if (broken !== undefined) throw broken // A rollback would wait as long again.
           try {
             return await client.query(text, parameters)
           } catch (error) {
-            broken ||= diagnose(error).kind === 'unavailable'
+            if (diagnose(error).kind === 'unavailable') broken ??= error
             throw error
           }
         }) as unknown as PostgresPoolClient['query'],
         release() {
           client.off('error', onError)
-          client.release(broken)
+          client.release(broken !== undefined)
         },
       }
     },

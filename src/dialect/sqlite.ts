@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
 import { invalidOption } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
-import type { ConnectOptions } from './connect.ts'
+import type { ConnectOptions } from './connect-options.ts'
 import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { retryTransient } from './retry.ts'
@@ -122,6 +122,9 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOTDIR: 'a part of its path is not a folder',
+  EEXIST: 'a part of its path is not a folder',
+  ELOOP: 'its path goes in a circle',
+  ENAMETOOLONG: 'its path is too long',
   EISDIR: 'it is a folder',
   ENOENT: 'its folder does not exist',
 }

@@ -1,5 +1,6 @@
 /** Opens the ledger's database: for the verbs of a process, and apart from them for its heartbeats. */
-import { connect, type ConnectOptions } from '../dialect/connect.ts'
+import { connect } from '../dialect/connect.ts'
+import type { ConnectOptions } from '../dialect/connect-options.ts'
 import type { Store, Tables } from '../store/tables.ts'
 
 export function openStore(url: string, options: Partial<ConnectOptions> = {}): Promise<Store> {

@@ -33,14 +33,14 @@ export class InlinePacemaker implements Pacemaker {
     this.#hearts.add(heart)
     return {
       stop: () => {
-        this.#hearts.delete(heart)
         heart.stop()
+        this.#hearts.delete(heart)
       },
     }
   }
 
   async close(): Promise<void> {
-    for (const heart of this.#hearts) heart.stop() // A timer left behind would keep the process alive for most of a lease.
+    for (const heart of this.#hearts) heart.stop()
     const store = await this.#store?.catch(() => undefined)
     await store?.close()
   }

@@ -1,16 +1,20 @@
 /** What bars a task from running at all: an operator's pause, or a window older than the history that was kept. */
 import { sql, type RawBuilder } from 'kysely'
-import type { ClaimRequest } from './claim.ts'
 import type { Store } from './tables.ts'
 
+interface Barrable {
+  readonly task: string
+  readonly window: { readonly start: Date } | null
+}
+
 /** Selects a row when the request is barred. It stands inside the claiming INSERT, so that no prune slips in between. */
-export function bar(store: Store, { task, window }: Pick<ClaimRequest, 'task' | 'window'>): RawBuilder<unknown> {
+export function bar(store: Store, { task, window }: Barrable): RawBuilder<unknown> {
   const pruned = window ? sql`or pruned_before > ${store.instant(window.start)}` : sql``
   return sql`select 1 from ${store.table('tasks')} where task_name = ${task} and (paused_at is not null ${pruned})`
 }
 
 /** Why a request is barred just now; null when nothing bars it. */
-export async function barredBy(store: Store, request: Pick<ClaimRequest, 'task' | 'window'>): Promise<'paused' | 'pruned' | null> {
+export async function barredBy(store: Store, request: Barrable): Promise<'paused' | 'pruned' | null> {
   const row = await store.db
     .selectFrom('tasks')
     .select(sql<number>`case when paused_at is not null then 1 else 0 end`.as('paused'))

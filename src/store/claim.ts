@@ -173,7 +173,7 @@ async function takeOver(store: Store, request: ClaimRequest, run: Run): Promise<
 /** The conflict with the run that holds our concurrency key; `moved` when it is gone, or was dead and has been closed. */
 async function overlapConflict(store: Store, request: ClaimRequest, isDead: DeathCheck): Promise<Conflict | 'moved'> {
   const active = await readActive(store, request.concurrencyKey!)
-  if (!active) return 'moved'
+  if (!active || active.taskKey === request.taskKey) return 'moved' // Our own key is no overlap: look at it again.
   if (!active.leaseOver && !isDead(active)) return { ...conflict('overlap', active), taskKey: request.taskKey }
   await store.transaction((tx) => closeDead(store, tx, active))
   return 'moved'

@@ -30,7 +30,7 @@ export async function reap(store: Store, maxLeaseSeconds = Infinity): Promise<Re
 
 async function reapBatch(store: Store, tx: Parameters<Parameters<Store['transaction']>[0]>[0], maxLeaseSeconds: number): Promise<ReapedRun[]> {
   const expired = selectRuns(store, tx).where('status', '=', 'processing').where(leaseIsOver(store)).orderBy('task_key').limit(BATCH)
-  const bounded = Number.isFinite(maxLeaseSeconds) ? expired.where(sql<boolean>`lease_seconds <= ${maxLeaseSeconds}`) : expired
+  const bounded = maxLeaseSeconds === Infinity ? expired : expired.where(sql<boolean>`lease_seconds <= ${Math.max(maxLeaseSeconds, 0)}`)
   const rows = await store.skipLocked(bounded).execute()
   const reaped: ReapedRun[] = []
   for (const run of rows.map((row) => runOf(store, row))) {

@@ -53,10 +53,15 @@ export async function runAttempt(claim: Claim, scene: AttemptScene): Promise<Att
   if ('problem' in child) return recordFailure(claim, tell, child.exitCode, 'exit', { error: child.problem })
   tell({ status: 'started' })
   const { end, cut } = await supervise(claim, child, scene)
-  const recorded = await record(claim, scene, tell, end, cut)
-  const lostOutput = await child.flushed()
-  if (lostOutput) tell({ status: 'output_lost', error: lostOutput.message })
-  return recorded
+  const news: Parameters<Log>[0][] = []
+  try {
+    return await record(claim, scene, (fields) => news.push(fields), end, cut)
+  } finally {
+    // Recorded first, for a reader may be slow; told last, lest a line of ours stands in the middle of one of the job's.
+    const lostOutput = await child.flushed()
+    for (const fields of news) tell(fields)
+    if (lostOutput) tell({ status: 'output_lost', error: lostOutput.message })
+  }
 }
 
 function childEnvironment(claim: Claim, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -119,7 +124,7 @@ function startTimer(ms: number, then: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-type Tell = (fields: Parameters<Log>[0]) => void
+type Tell = (fields: Parameters<Log>[0]) => unknown
 
 async function record(claim: Claim, { stop }: AttemptScene, tell: Tell, end: ChildEnd, cut: Cut): Promise<AttemptEnd> {
   const exitCode = exitCodeOf(end)

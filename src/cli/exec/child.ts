@@ -38,14 +38,14 @@ export interface Child {
    * a grandchild that keeps the output open delays it.
    */
   readonly ended: Promise<ChildEnd>
-  /** To every process of the group; false when nobody was reached, or the child is over. */
+  /** To every process of the group; false when nobody was reached, or the child is over and its group is not being ended. */
   signal(name: NodeJS.Signals): boolean
   /** `first` to the group now, SIGKILL after `graceMs`; resolves when none of the group is left. May be called again. */
   terminate(first: NodeJS.Signals): Promise<void>
   /**
    * Resolves, after `ended`, when its output is written to our stdout and stderr, or their readers are gone; with the error if
-   * some was lost (disk full). It waits for a slow reader as long as that takes: remove signal handlers before, record the run
-   * before, and exit after.
+   * some was lost (disk full). It waits for a slow reader as long as that takes, and process.exit() would wait as well: record
+   * the run before, exit after, and let signals have their default effect meanwhile, or a stuck reader holds us for ever.
    */
   flushed(): Promise<Error | null>
 }
@@ -88,6 +88,7 @@ async function spawnChild(spec: ChildSpec, output: Output): Promise<ChildProcess
 function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: () => Buffer): Child {
   const pid = child.pid!
   let over = false
+  let gone = false
   let terminating: Promise<void> | null = null
   let unwatched: Promise<void> | null = null
   const ended = end()
@@ -101,13 +102,13 @@ function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: (
   }
 
   function signal(name: NodeJS.Signals): boolean {
-    return !over && signalGroup(pid, name)
+    return (!over || (terminating !== null && !gone)) && signalGroup(pid, name)
   }
 
   function terminate(first: NodeJS.Signals): Promise<void> {
     signalGroup(pid, first)
     signalGroup(pid, 'SIGCONT') // a stopped process gets no signal but KILL until it goes on
-    return (terminating ??= endOfGroup(pid, spec.graceMs))
+    return (terminating ??= endOfGroup(pid, spec.graceMs).then(() => void (gone = true)))
   }
 
   async function flushed(): Promise<Error | null> {

@@ -41,7 +41,10 @@ export function openOutput(watchdog: Watchdog, tail: Tail): Output {
 
   function connect(child: ChildProcess | null): void {
     for (const { childEnd } of pipes) closeSync(childEnd)
-    if (child === null) return void pipes.forEach(({ source }) => source.destroy())
+    if (child === null) {
+      for (const { source } of pipes) source.destroy()
+      return
+    }
     const sources = stdout ? [stdout.source, stderr?.source] : [child.stdout, child.stderr]
     sources.forEach((source, index) => source && pass(source as Socket, index === 0 ? STDOUT : STDERR))
   }

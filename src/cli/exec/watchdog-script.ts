@@ -11,7 +11,9 @@
  *   A timer sleeps up to it and then wakes the shell with USR1 (again every second, lest one falls between two commands),
  *   which looks whether the deadline was moved meanwhile: so a heartbeat starts no process, and there is only one timer.
  * - The timer is ended through its trap, so that its `sleep` is reaped by its parent: orphans would pile up as zombies
- *   under a process 1 that does not reap.
+ *   under a process 1 that does not reap. By USR2, for which the shell itself has no trap: a trapped signal that falls
+ *   between the fork of the timer and its first command would be lost, and the shell would wait for the whole nap.
+ *   For the same reason a `sleep` is ended by KILL.
  * - Without a group (the wrapper died between fork and telling it) the job is recognised by its environment, Linux only;
  *   twice more after a second, for a child that was not yet through execve.
  */
@@ -33,12 +35,12 @@ start_timer() {
   [ "$timer" ] || { nap $(($1 + 10)) & timer=$!; }
 }
 nap() {
-  trap 'kill -KILL $!; wait; exit' TERM
+  trap 'kill -KILL $!; wait; exit' USR2
   sleep $(($1 / 100)).$(($1 % 100 / 10)) & wait $!
   while kill -USR1 $$; do sleep 1 & wait $!; done
 }
 stop_timer() {
-  [ "$timer" ] && kill -TERM "$timer" && wait "$timer"
+  [ "$timer" ] && kill -USR2 "$timer" && wait "$timer"
   timer=
 }
 look() {
@@ -70,8 +72,8 @@ while :; do
     done) stop_timer; exit 0 ;;
   esac
 done
-stop_timer
 [ "$group" ] && kill -KILL -"$group"
+stop_timer
 [ "$started" ] && [ -z "$group" ] && { hunt; sleep 1; hunt; sleep 1; hunt; }
 exit 0
 `

@@ -42,8 +42,7 @@ export interface WatchdogOptions {
 }
 
 const PIPE_FD = { stdout: 4, stderr: 5 } as const
-/** A signal that falls between the fork of its timer and that one's first command is lost: told again after this. */
-const REMIND_MS = 10
+/** It ends within a millisecond or two of `done`, unless it is just sitting out the grace period of a job past its lease. */
 const PATIENCE_MS = 250
 
 /** Starts it: about 2 ms, which may pass while a claim is made. Never rejects; see `problem`. */
@@ -78,13 +77,11 @@ async function ready(sh: ChildProcess): Promise<Duplex> {
 function watchdog(sh: ChildProcess, line: Duplex, exited: Promise<void>): Watchdog {
   const pid = sh.pid!
   // Should it die alone, its timer must not go on to judge a lease that it hears no more of.
-  void exited.then(() => signal(pid, 'SIGTERM'))
+  void exited.then(() => signal(pid, 'SIGUSR2'))
 
   async function dismiss(): Promise<void> {
     sh.ref()
     line.write('done\n')
-    if (await gone(exited, REMIND_MS)) return
-    signal(pid, 'SIGTERM')
     if (await gone(exited, PATIENCE_MS)) return
     signal(pid, 'SIGKILL')
     await exited

@@ -9,7 +9,7 @@ import { eventually, isRunning, procFile, processesOf, startWrapper } from './wr
 
 const sh = (script: string): string[] => ['sh', '-c', script]
 
-describe('child', () => {
+describe('child', { timeout: 60_000 }, () => {
   it('hands on the exit code of the child, and 128 + n for one that died of signal n', async (t) => {
     for (const [script, code] of [['exit 0', 0], ['exit 7', 7], ['exit 255', 255], ['kill -KILL $$', 137], ['kill -ABRT $$', 134]] as const) {
       assert.equal((await startWrapper(t, sh(script)).end).exitCode, code, script)

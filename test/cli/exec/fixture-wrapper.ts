@@ -66,7 +66,7 @@ for (const [signal] of early) void child.terminate(signal)
 /** Stands for the heartbeats: while this process is frozen, none comes. */
 const leaseMs = Number(settings['FIXTURE_LEASE_MS'] ?? 0)
 if (leaseMs > 0) watchdog.lease(leaseMs)
-const beats = leaseMs > 0 ? setInterval(() => watchdog.lease(leaseMs), leaseMs / 3) : undefined
+const beats = leaseMs > 0 ? setInterval(() => watchdog.lease(leaseMs), Number(settings['FIXTURE_BEAT_MS'] ?? leaseMs / 3)) : undefined
 
 const end = await child.ended
 report({ step: 'ended', exitCode: end.exitCode, signal: end.signal, tail: end.outputTail.toString('latin1') })

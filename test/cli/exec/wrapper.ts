@@ -57,7 +57,7 @@ export function startWrapper(t: TestContext, command: readonly string[], { env =
   const child = spawn(file, args, { stdio, cwd: folder, env: { ...process.env, FIXTURE_REPORT: report, FIXTURE_INSTANCE: mark, ...env } })
   t.after(async () => {
     const left = await leftOf(mark)
-    for (const pid of left) process.kill(pid, 'SIGKILL')
+    for (const pid of left) kill(pid)
     rmSync(folder, { recursive: true })
     assert.deepEqual(left.map(describe), [], 'no process is left')
   })
@@ -80,6 +80,15 @@ export function processesOf(mark: string): number[] {
 export function isRunning(pid: number): boolean {
   const stat = procFile(pid, 'stat')
   return stat !== '' && !/\) [ZX] /.test(stat)
+}
+
+/** With SIGKILL, if it is still there. */
+export function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it is gone already
+  }
 }
 
 /** Polls until `probe` gives something; events that other processes make can be had in no other way. */

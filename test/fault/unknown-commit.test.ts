@@ -1,0 +1,132 @@
+/** A COMMIT whose answer never comes, or comes as an error: what is done is done once, and nothing is assumed. */
+import assert from 'node:assert/strict'
+import { after, before, it } from 'node:test'
+import type { Claim } from '../../src/runtime/claim.ts'
+import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
+import { eachServerLedger } from '../support/each-server.ts'
+import { faultProxy, NEVER_ARRIVES, REPLY_LOST, type FaultProxy } from '../support/fault-proxy.ts'
+
+const INSERT_OF_CLAIM = /insert into [^;]*task_runs/
+const COMMIT = /^commit$/
+const CLOSING_UPDATE = /^update [^;]*task_runs/
+
+/** Rolled back for certain, in the words of each server; a cluster says so at COMMIT too. */
+const ROLLED_BACK = { postgres: ['40001', '40P01'], mariadb: ['1213', '1020'], mysql: ['1213', '1205'] }
+
+eachServerLedger('unknown commit', (bench, { name }) => {
+  let proxy: FaultProxy
+  let ledger: Ledger
+  let hasty: Ledger
+
+  before(async () => {
+    proxy = await faultProxy(bench.url)
+    ledger = await openLedger(proxy.url, { heartbeats: 'loop' })
+    hasty = await openLedger(proxy.url, { heartbeats: 'loop', connectTimeout: 0 })
+  })
+  after(async () => {
+    await ledger.close()
+    await hasty.close()
+    await proxy.close()
+  })
+
+  async function claimed(launch: { task: string; key: string; maxAttempts?: number; backoff?: number }): Promise<Claim> {
+    const claim = await ledger.claim(launch)
+    assert.ok(claim.status === 'claimed', claim.status)
+    return claim
+  }
+
+  it('a claim whose answer was lost is recognised as ours', async () => {
+    const task = bench.task()
+    const harmed = proxy.harm(INSERT_OF_CLAIM, REPLY_LOST)
+    const claim = await claimed({ task, key: 'a' })
+    assert.equal(harmed(), 1)
+    const { run, history } = await ledger.show(claim.taskKey)
+    assert.deepEqual([run?.instanceId, run?.attempt, run?.fence], [ledger.instance.id, 1, claim.fence])
+    assert.equal(history.length, 1)
+    await claim.complete()
+  })
+
+  it('a claim that never arrived is made once', async () => {
+    const task = bench.task()
+    const harmed = proxy.harm(INSERT_OF_CLAIM, NEVER_ARRIVES)
+    const claim = await claimed({ task, key: 'a' })
+    assert.equal(harmed(), 1)
+    assert.deepEqual([claim.attempt, claim.fence], [1, 1n])
+    await claim.complete()
+  })
+
+  it('a retry whose COMMIT was carried out unheard is the second attempt, not the third', async () => {
+    const task = bench.task()
+    await (await claimed({ task, key: 'a', maxAttempts: 3, backoff: 0 })).fail('broken')
+    const harmed = proxy.harm(COMMIT, REPLY_LOST)
+    const claim = await claimed({ task, key: 'a', maxAttempts: 3 })
+    assert.equal(harmed(), 1)
+    assert.equal(claim.attempt, 2)
+    await claim.complete()
+    assert.deepEqual(await bench.outcomes(claim.taskKey), ['failed'])
+  })
+
+  it('a launch that cannot learn whether it claimed starts nothing, and the run is recovered', async () => {
+    const task = bench.task()
+    const harmed = proxy.harm(INSERT_OF_CLAIM, REPLY_LOST)
+    await assert.rejects(hasty.run({ task, key: 'a' }, () => assert.fail('the job was started')), { code: 'DATABASE_UNAVAILABLE' })
+    assert.equal(harmed(), 1)
+    await bench.age(`${task}:a`)
+    const claim = await claimed({ task, key: 'a' })
+    assert.deepEqual([claim.attempt, await bench.outcomes(claim.taskKey)], [2, ['lost']])
+    await claim.complete()
+  })
+
+  for (const [title, close, outcomes] of [
+    ['a completion', (claim: Claim) => claim.complete(), []],
+    ['a failure', (claim: Claim) => claim.fail('broken'), ['failed']],
+    ['a release', (claim: Claim) => claim.release(), ['released']],
+  ] as const) {
+    for (const statement of [CLOSING_UPDATE, COMMIT]) {
+      if (outcomes.length === 0 && statement === COMMIT) continue // It is one statement that commits by itself.
+      it(`${title} whose ${statement === COMMIT ? 'COMMIT' : 'UPDATE'} was carried out unheard is recorded once`, async () => {
+        const claim = await claimed({ task: bench.task(), key: 'a' })
+        const harmed = proxy.harm(statement, REPLY_LOST)
+        await close(claim)
+        assert.equal(harmed(), 1)
+        assert.deepEqual(await bench.outcomes(claim.taskKey), outcomes)
+        assert.notEqual((await bench.row(claim.taskKey))['status'], 'processing')
+      })
+    }
+  }
+
+  it('case 36: a claim that the server rolled back at COMMIT is made again, as the first attempt', async () => {
+    const [error] = ROLLED_BACK[name]
+    const task = bench.task()
+    await (await claimed({ task, key: 'a', maxAttempts: 3, backoff: 0 })).fail('broken')
+    const harmed = proxy.harm(COMMIT, { execute: 'rollback', error: error! })
+    const claim = await claimed({ task, key: 'a' })
+    assert.equal(harmed(), 1)
+    assert.deepEqual([claim.attempt, (await bench.row(claim.taskKey))['attempt']], [2, 2])
+    await claim.complete()
+  })
+
+  it('case 36: a claim that took effect though its COMMIT reported a deadlock is not run blindly', async () => {
+    const [error] = ROLLED_BACK[name]
+    const task = bench.task()
+    const harmed = proxy.harm(INSERT_OF_CLAIM, { error: error! })
+    const outcome = await ledger.run({ task, key: 'a' }, (claim) => claim.heartbeat())
+    assert.equal(harmed(), 1)
+    if (outcome.status === 'completed') return
+    assert.deepEqual([outcome.status, 'reason' in outcome && outcome.reason], ['conflict', 'held'])
+    await bench.age(`${task}:a`)
+    assert.equal((await ledger.run({ task, key: 'a' }, () => {})).status, 'completed')
+  })
+
+  it('case 71: a completion that deadlocks or cannot be serialized is tried again, and the job is not', async () => {
+    for (const error of ROLLED_BACK[name]) {
+      let begun = 0
+      let harmed = () => 0
+      const outcome = await ledger.run({ task: bench.task(), key: error }, () => {
+        begun++
+        harmed = proxy.harm(CLOSING_UPDATE, { execute: null, error }, 3)
+      })
+      assert.deepEqual([outcome.status, begun, harmed()], ['completed', 1, 3])
+    }
+  })
+})

@@ -1,0 +1,215 @@
+/** The command line as users run it: real processes of the built binary, each on a ledger of the test's own. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before } from 'node:test'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { migrate } from '../../src/index.ts'
+import type { Row, TestDatabase } from './databases.ts'
+
+const root = join(import.meta.dirname, '../..')
+/** `node BINARY exec …`; built when it is not what stands in the checkout (scripts/test has built it before). */
+export const BINARY = join(root, 'dist/bin/runledger.js')
+execFileSync('bash', ['-c', '. scripts/toolchain.sh; build_if_stale'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+
+export interface CliOptions {
+  /** On top of a short environment that has no RUNLEDGER_ variable but the database. */
+  readonly env?: NodeJS.ProcessEnv
+  /** All of its stdin; an empty one by default. */
+  readonly stdin?: string | Uint8Array
+  readonly cwd?: string
+  /** A command line to put before `node runledger.js`, such as `unshare --uts`. */
+  readonly under?: readonly string[]
+}
+
+export interface Ran {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly stdoutBytes: Buffer
+}
+
+export interface Running {
+  /** Node's, or that of the command it stands behind (`under`). */
+  readonly pid: number
+  readonly process: ChildProcess
+  /** Resolves with the first line of stderr that matches, once it is there; rejects when the process ends without it. */
+  line(pattern: RegExp): Promise<string>
+  /** Resolves when it has ended and its output is closed. */
+  readonly end: Promise<Ran>
+}
+
+/** A ledger, the command line on it, and raw SQL past the product. */
+export interface TestLedger {
+  readonly url: string
+  sql(text: string): Promise<Row[]>
+  run(args: readonly string[], options?: CliOptions): Promise<Ran>
+  start(t: TestContext, args: readonly string[], options?: CliOptions): Running
+}
+
+/** To be called in a suite of eachDatabase: a migrated database for all of its tests. */
+export function ledgerOn(db: TestDatabase): TestLedger {
+  let url = ''
+  before(async () => {
+    url = await db.url()
+    await migrate(url)
+  })
+  return testLedger(() => url, (text) => db.admin(text, url))
+}
+
+/** A SQLite ledger for the tests of one file: where all that matters is the command line. */
+export function embeddedLedger(): TestLedger {
+  const folder = newFolder()
+  const file = join(folder, 'ledger.db')
+  before(() => migrate(`sqlite:${file}`))
+  return testLedger(() => `sqlite:${file}`, async (text) => {
+    const db = new DatabaseSync(file, { timeout: 5000 })
+    try {
+      const statement = db.prepare(text)
+      if (statement.columns().length > 0) return statement.all().map((row) => ({ ...row }))
+      db.exec(text)
+      return []
+    } finally {
+      db.close()
+    }
+  })
+}
+
+/** An empty folder that is removed after the suite (at the top of a file: after the file). */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'runledger-cli-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function testLedger(url: () => string, sql: TestLedger['sql']): TestLedger {
+  const on = ({ env, ...options }: CliOptions): CliOptions => ({ ...options, env: { RUNLEDGER_DB: url(), ...env } })
+  return {
+    get url() {
+      return url()
+    },
+    sql,
+    run: (args, options = {}) => run(args, on(options)),
+    start: (t, args, options = {}) => start(t, args, on(options)),
+  }
+}
+
+const TOO_LONG_MS = 60_000
+
+/** Runs it to its end. */
+export async function run(args: readonly string[], options: CliOptions = {}): Promise<Ran> {
+  const { process, end } = launch(args, options)
+  const watch = setTimeout(() => process.kill('SIGKILL'), TOO_LONG_MS)
+  const ran = await end
+  clearTimeout(watch)
+  assert.ok(!process.killed, `runledger ${args.join(' ')} took longer than ${TOO_LONG_MS} ms: ${ran.stderr}`)
+  return ran
+}
+
+/** Starts it. When the test ends, nothing of it may be left; what is, is killed and fails the test. */
+export function start(t: TestContext, args: readonly string[], options: CliOptions = {}): Running {
+  const running = launch(args, options)
+  t.after(async () => {
+    let left = processesWith(running.mark)
+    for (const deadline = performance.now() + 1000; left.length > 0 && performance.now() < deadline; await sleep(10)) left = processesWith(running.mark)
+    const names = left.map((pid) => procFile(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 80))
+    for (const pid of left) kill(pid, 'SIGKILL')
+    assert.deepEqual(names, [], 'no process is left')
+  })
+  return running
+}
+
+let count = 0
+
+function launch(args: readonly string[], { env = {}, stdin = '', cwd, under = [] }: CliOptions): Running & { mark: string } {
+  const mark = `cli-${process.pid}-${++count}-mark`
+  const [file = '', ...words] = [...under, process.execPath, BINARY, ...args]
+  const child = spawn(file, words, { cwd, env: { ...shortEnvironment(), CLI_MARK: mark, ...env }, stdio: 'pipe' })
+  child.stdin.on('error', () => {}) // It need not read what it was given.
+  child.stdin.end(stdin)
+  const stdout = collect(child.stdout)
+  const stderr = collect(child.stderr)
+  const end = once(child, 'close').then(([code, signal]: unknown[]): Ran => {
+    const bytes = stdout()
+    return { code: code as number | null, signal: signal as NodeJS.Signals | null, stdout: bytes.toString(), stderr: stderr().toString(), stdoutBytes: bytes }
+  })
+  async function line(pattern: RegExp): Promise<string> {
+    let ended = false
+    void end.then(() => (ended = true))
+    return until(() => {
+      const found = stderr().toString().split('\n').find((text) => pattern.test(text))
+      if (found === undefined && ended) throw new Error(`it ended without ${pattern}: ${stderr().toString()}`)
+      return found
+    }, `a line ${pattern}`, TOO_LONG_MS)
+  }
+  return { pid: child.pid!, process: child, mark, line, end }
+}
+
+function shortEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(['PATH', 'HOME', 'LANG', 'TMPDIR', 'RUNLEDGER_TEST_RUN'].flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])))
+}
+
+function collect(stream: NodeJS.ReadableStream): () => Buffer {
+  const chunks: Buffer[] = []
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+  return () => Buffer.concat(chunks)
+}
+
+/** Polls until `probe` gives something; what other processes do can be had in no other way. */
+export async function until<T>(probe: () => T | Promise<T>, what: string, withinMs = 15_000): Promise<Exclude<T, undefined | null | false>> {
+  for (const deadline = performance.now() + withinMs; ; await sleep(10)) {
+    const found = await probe()
+    if (found !== undefined && found !== null && found !== false) return found as Exclude<T, undefined | null | false>
+    assert.ok(performance.now() < deadline, `${what} did not come within ${withinMs} ms`)
+  }
+}
+
+/** The pids whose environment or arguments bear the mark: an instance id, for one, stands in those of a job and its watchdog. */
+export function processesWith(mark: string): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+  return pids.filter((pid) => isRunning(pid) && (procFile(pid, 'environ').includes(mark) || procFile(pid, 'cmdline').includes(mark)))
+}
+
+export function isRunning(pid: number): boolean {
+  const stat = procFile(pid, 'stat')
+  return stat !== '' && !/\) [ZX] /.test(stat)
+}
+
+export function procFile(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+export function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/** A logfmt line as its fields. */
+export function fieldsOf(line: string): Record<string, string> {
+  const pairs = line.matchAll(/([a-z_]+)=("(?:[^"\\]|\\.)*"|\S*)/g)
+  return Object.fromEntries([...pairs].map(([, name = '', value = '']) => [name, value.startsWith('"') ? (JSON.parse(value) as string) : value]))
+}
+
+/** An instant as raw SQL gives it: text from SQLite, a Date from the servers. */
+export function iso(instant: unknown): string {
+  return new Date(instant as string | Date).toISOString()
+}
+
+/** A shell's words for a test's job: `sh -c script`. */
+export function sh(script: string): string[] {
+  return ['--', 'sh', '-c', script]
+}
