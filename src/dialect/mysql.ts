@@ -4,10 +4,10 @@ import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
-import type { Ddl } from './ddl.ts'
 import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { mariadbCollation } from './mariadb.ts'
+import { mysqlDdl } from './mysql-ddl.ts'
 import { networkProblem } from './network-problem.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
@@ -30,7 +30,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
   const dialect: Dialect<Tables> = {
     place: `${server.product} at ${place}`,
     db,
-    ddl: ddl(server.collation),
+    ddl: mysqlDdl(server.collation),
     table: (name) => sql`${sql.id(name)}`,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
@@ -219,34 +219,4 @@ export function diagnose(error: unknown): Diagnosis {
 function violated(message: string): string {
   const name = /for key '([^']*)'$/.exec(message)?.[1]?.split('.').at(-1) ?? ''
   return name === 'PRIMARY' ? 'primary' : name
-}
-
-function ddl(collation: string): Ddl {
-  const text = sql`longtext character set utf8mb4 collate ${sql.raw(collation)}`
-  return {
-    key: (length) => sql`varchar(${sql.lit(length)}) character set utf8mb4 collate ${sql.raw(collation)}`,
-    text,
-    json: sql`json`,
-    // DATETIME holds UTC as written, whatever zone a session has, and reaches beyond 2038; TIMESTAMP does neither.
-    instant: sql`datetime(6)`,
-    integer: sql`integer`,
-    bigint: sql`bigint`,
-    double: sql`double`,
-    boolean: sql`boolean`,
-    numberedKey: sql`bigint auto_increment primary key`,
-    tableOptions: sql`engine = InnoDB row_format = dynamic`,
-    async createIndex(db, { name, table, columns, unique }) {
-      // Differs by necessity: there are no partial indexes (NULLs repeat in a unique one, which is all that is needed),
-      // and MySQL's CREATE INDEX cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.
-      const { rows } = await sql<{ found: number }>`
-        select count(*) as found from information_schema.statistics
-        where table_schema = database() and table_name = ${table} and index_name = ${name}`.execute(db)
-      if (Number(rows[0]!.found) > 0) return
-      const kind = unique ? sql`unique index` : sql`index`
-      await sql`create ${kind} ${sql.id(name)} on ${sql.id(table)} (${sql.join(columns.map((c) => sql.ref(c)))})`.execute(db)
-    },
-    async createView(db, name, query) {
-      await sql`create or replace view ${sql.id(name)} as ${query}`.execute(db)
-    },
-  }
 }
