@@ -56,5 +56,5 @@ export async function commitTogether<T>(store: Store, holder: Holder, work: Work
 
 /** The guarded write on the caller's connection or transaction; it counts when that commits. */
 export function completeOn(store: Store, db: Db, holder: Holder): Promise<boolean> {
-  return transition(store, db, { move: 'complete', of: holder, ending: { exitCode: 0 } })
+  return transition(store, db, { move: 'complete', of: holder })
 }

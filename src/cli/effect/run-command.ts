@@ -15,9 +15,10 @@ export interface CommandEnd {
 
 /** Signals go to the command, whose end is then recorded; should we be killed, nobody knows, and the effect is in doubt. */
 export async function runCommand(path: string, argv0: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<CommandEnd> {
+  // Before the command is there: a signal that came between the two would end us and leave it running unseen.
+  const endSignals = onSignals((signal, order) => child.kill(order === 'kill' ? 'SIGKILL' : signal))
   const child = spawn(path, args, { argv0, env, stdio: ['inherit', 'pipe', 'inherit'] })
   const end = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
-  const endSignals = onSignals((signal, order) => child.kill(order === 'kill' ? 'SIGKILL' : signal))
   const kept: Buffer[] = []
   let bytes = 0
   let passedOn = 0
