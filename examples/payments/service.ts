@@ -10,6 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Charge {
   readonly id: number
@@ -23,12 +24,13 @@ export interface PaymentService {
   close(): Promise<void>
 }
 
-export async function startPaymentService(file: string): Promise<PaymentService> {
+/** @param latencyMs what a charge takes, before it is made and again before the answer: a real one comes over a network */
+export async function startPaymentService(file: string, latencyMs = 0): Promise<PaymentService> {
   const db = new DatabaseSync(file)
   db.exec(`pragma journal_mode = wal;
     create table if not exists charges (id integer primary key, idempotency_key text not null unique, customer text not null, cents integer not null, asked integer not null default 1) strict`)
   const server = createServer((request, response) => {
-    answer(db, request, response).catch((error: unknown) => reply(response, 500, { error: String(error) }))
+    answer(db, request, response, latencyMs).catch((error: unknown) => reply(response, 500, { error: String(error) }))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -43,22 +45,24 @@ export async function startPaymentService(file: string): Promise<PaymentService>
   }
 }
 
-async function answer(db: DatabaseSync, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(db: DatabaseSync, request: IncomingMessage, response: ServerResponse, latencyMs: number): Promise<void> {
   const { method, url = '/' } = request
   const asked = /^\/charges\/(.+)$/.exec(url)
-  if (method === 'POST' && url === '/charges') return charge(db, request, response)
+  if (method === 'POST' && url === '/charges') return charge(db, request, response, latencyMs)
   if (method === 'GET' && asked) return find(db, decodeURIComponent(asked[1]!), response)
   if (method === 'GET' && url === '/account') return reply(response, 200, db.prepare('select count(*) as charges, coalesce(sum(cents), 0) as cents from charges').get())
   reply(response, 404, { error: 'no such thing' })
 }
 
-async function charge(db: DatabaseSync, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function charge(db: DatabaseSync, request: IncomingMessage, response: ServerResponse, latencyMs: number): Promise<void> {
   const key = request.headers['idempotency-key']
   const { customer, cents } = JSON.parse(await text(request)) as { customer?: unknown; cents?: unknown }
   if (typeof key !== 'string' || typeof customer !== 'string' || !Number.isInteger(cents)) return reply(response, 400, { error: 'needs Idempotency-Key, customer and cents' })
+  if (latencyMs > 0) await sleep(latencyMs)
   // One statement: the key is new and charged, or known and only counted.
   const row = db.prepare('insert into charges (idempotency_key, customer, cents) values (?, ?, ?) on conflict do update set asked = asked + 1 returning id, idempotency_key, customer, cents').get(key, customer, cents as number)
   const charged = row as unknown as Charge
+  if (latencyMs > 0) await sleep(latencyMs)
   if (charged.customer !== customer || charged.cents !== cents) return reply(response, 409, { error: 'this key was used for another charge' })
   reply(response, 200, charged)
 }
