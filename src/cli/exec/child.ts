@@ -40,8 +40,8 @@ export interface Child {
   readonly ended: Promise<ChildEnd>
   /** To every process of the group; false when nobody was reached, or the child is over and its group is not being ended. */
   signal(name: NodeJS.Signals): boolean
-  /** `first` to the group now, SIGKILL after `graceMs`; resolves when none of the group is left. May be called again. */
-  terminate(first: NodeJS.Signals): Promise<void>
+  /** `first` to the group now, SIGKILL after `graceMs` (that of the spec); resolves when none of the group is left. May be called again. */
+  terminate(first: NodeJS.Signals, graceMs?: number): Promise<void>
   /**
    * Resolves, after `ended`, when its output is written to our stdout and stderr, or their readers are gone; with the error if
    * some was lost (disk full). It waits for a slow reader as long as that takes, and process.exit() would wait as well: record
@@ -105,10 +105,11 @@ function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: (
     return (!over || (terminating !== null && !gone)) && signalGroup(pid, name)
   }
 
-  function terminate(first: NodeJS.Signals): Promise<void> {
+  function terminate(first: NodeJS.Signals, graceMs = spec.graceMs): Promise<void> {
     signalGroup(pid, first)
     signalGroup(pid, 'SIGCONT') // a stopped process gets no signal but KILL until it goes on
-    return (terminating ??= endOfGroup(pid, spec.graceMs).then(() => void (gone = true)))
+    if (terminating === null || graceMs < spec.graceMs) terminating = endOfGroup(pid, graceMs).then(() => void (gone = true))
+    return terminating
   }
 
   async function flushed(): Promise<Error | null> {
