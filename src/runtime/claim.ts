@@ -10,6 +10,7 @@ import { readRun } from '../store/read-run.ts'
 import type { Store } from '../store/tables.ts'
 import { boundedEnding, errorText, plainerEndings } from './ending.ts'
 import type { LossReason } from './heart.ts'
+import { letGo } from './held.ts'
 import type { Pacemaker, Pulse } from './pacemaker.ts'
 import { settle } from './settle.ts'
 
@@ -126,6 +127,7 @@ export class Claim {
       return written || (uncertain && (await closedByUs(this.#parts.store, this.#holder)))
     })
     this.#closed = true
+    letGo(this.#holder)
     this.#pulse.stop()
     if (!mine) throw await this.#lost()
   }
