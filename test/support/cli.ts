@@ -82,10 +82,12 @@ export function embeddedLedger(): TestLedger {
   })
 }
 
-/** An empty folder that is removed after the suite (at the top of a file: after the file). */
-export function newFolder(): string {
+/** An empty folder that is removed after the suite it is asked for in, or after the test. */
+export function newFolder(t?: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'runledger-cli-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  if (t === undefined) after(remove)
+  else t.after(remove)
   return folder
 }
 
@@ -116,13 +118,7 @@ export async function run(args: readonly string[], options: CliOptions = {}): Pr
 /** Starts it. When the test ends, nothing of it may be left; what is, is killed and fails the test. */
 export function start(t: TestContext, args: readonly string[], options: CliOptions = {}): Running {
   const running = launch(args, options)
-  t.after(async () => {
-    let left = processesWith(running.mark)
-    for (const deadline = performance.now() + 1000; left.length > 0 && performance.now() < deadline; await sleep(10)) left = processesWith(running.mark)
-    const names = left.map((pid) => procFile(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 80))
-    for (const pid of left) kill(pid, 'SIGKILL')
-    assert.deepEqual(names, [], 'no process is left')
-  })
+  t.after(() => gone(running.mark, 1000))
   return running
 }
 
@@ -175,6 +171,15 @@ export async function until<T>(probe: () => T | Promise<T>, what: string, within
 export function processesWith(mark: string): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
   return pids.filter((pid) => isRunning(pid) && (procFile(pid, 'environ').includes(mark) || procFile(pid, 'cmdline').includes(mark)))
+}
+
+/** Resolves when no process bears the mark any more; kills them and rejects with their names when they stay. */
+export async function gone(mark: string, withinMs = 15_000): Promise<void> {
+  let left = processesWith(mark)
+  for (const deadline = performance.now() + withinMs; left.length > 0 && performance.now() < deadline; await sleep(10)) left = processesWith(mark)
+  const names = left.map((pid) => `${pid} ${procFile(pid, 'cmdline').replace(/\n[^]*\n/, ' … ').replaceAll('\0', ' ')} ${procFile(pid, 'wchan')}`)
+  for (const pid of left) kill(pid, 'SIGKILL')
+  assert.deepEqual(names, [], 'no process is left')
 }
 
 export function isRunning(pid: number): boolean {
