@@ -12,7 +12,7 @@ import type { Store } from '../store/tables.ts'
 import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { monotonicMs } from './heart.ts'
-import { newInstance } from './instance.ts'
+import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { openHeartStore, openStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
@@ -180,6 +180,7 @@ export class Ledger {
  */
 export async function openLedger(url: string, options: LedgerOptions = {}): Promise<Ledger> {
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
+  if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
   const shared = options.clock !== undefined || url.endsWith(':memory:')
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)

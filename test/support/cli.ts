@@ -107,12 +107,7 @@ const TOO_LONG_MS = 60_000
 
 /** Runs it to its end. */
 export async function run(args: readonly string[], options: CliOptions = {}): Promise<Ran> {
-  const { process, end } = launch(args, options)
-  const watch = setTimeout(() => process.kill('SIGKILL'), TOO_LONG_MS)
-  const ran = await end
-  clearTimeout(watch)
-  assert.ok(!process.killed, `runledger ${args.join(' ')} took longer than ${TOO_LONG_MS} ms: ${ran.stderr}`)
-  return ran
+  return launch(args, options).end
 }
 
 /** Starts it. When the test ends, nothing of it may be left; what is, is killed and fails the test. */
@@ -132,13 +127,20 @@ function launch(args: readonly string[], { env = {}, stdin = '', cwd, under = []
   child.stdin.end(stdin)
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
+  let tooLong = false
+  const watch = setTimeout(() => {
+    tooLong = true
+    for (const pid of processesWith(mark)) kill(pid, 'SIGKILL')
+  }, TOO_LONG_MS)
   const end = once(child, 'close').then(([code, signal]: unknown[]): Ran => {
+    clearTimeout(watch)
+    assert.ok(!tooLong, `runledger ${args.join(' ')} took longer than ${TOO_LONG_MS} ms: ${stderr().toString()}`)
     const bytes = stdout()
     return { code: code as number | null, signal: signal as NodeJS.Signals | null, stdout: bytes.toString(), stderr: stderr().toString(), stdoutBytes: bytes }
   })
   async function line(pattern: RegExp): Promise<string> {
     let ended = false
-    void end.then(() => (ended = true))
+    void end.catch(() => {}).then(() => (ended = true))
     return until(() => {
       const found = stderr().toString().split('\n').find((text) => pattern.test(text))
       if (found === undefined && ended) throw new Error(`it ended without ${pattern}: ${stderr().toString()}`)

@@ -1,5 +1,6 @@
 /** One attempt: the claim's lease kept, the child run, and its end recorded. */
 import { isLedgerError, type Claim, type Ledger } from '../../index.ts'
+import { boundText } from '../../model/text.ts'
 import type { Io } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import type { Log } from '../log.ts'
@@ -145,7 +146,7 @@ type Tell = (fields: Parameters<Log>[0]) => unknown
 
 async function record(claim: Claim, { stop }: AttemptScene, tell: Tell, end: ChildEnd, cut: Cut): Promise<AttemptEnd> {
   const exitCode = exitCodeOf(end)
-  const outputTail = end.outputTail.toString('utf8')
+  const outputTail = boundText(end.outputTail, TAIL_BYTES, 'tail', end.unkeptBytes)
   if (cut === 'lease') throw claim.signal.reason
   if (cut === 'timeout') return recordFailure(claim, tell, EXIT.timeout, 'timeout', { error: 'the job ran into --timeout', outputTail })
   if (end.signal !== null) {

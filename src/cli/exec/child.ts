@@ -6,6 +6,7 @@ import { endOfGroup, signalGroup } from './group.ts'
 import { openOutput } from './output.ts'
 import type { Output } from './output.ts'
 import { startTail } from './tail.ts'
+import type { Tail } from './tail.ts'
 import type { Watchdog } from './watchdog.ts'
 
 export interface ChildSpec {
@@ -29,6 +30,8 @@ export interface ChildEnd {
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
   readonly outputTail: Buffer
+  /** How many bytes of output came before those of the tail. */
+  readonly unkeptBytes: number
 }
 
 export interface Child {
@@ -63,7 +66,7 @@ export async function startChild(spec: ChildSpec): Promise<Child | CannotStart> 
     await spec.watchdog.dismiss()
     return started
   }
-  return supervise(started, spec, output, () => tail.contents())
+  return supervise(started, spec, output, tail)
 }
 
 async function spawnChild(spec: ChildSpec, output: Output): Promise<ChildProcess | CannotStart> {
@@ -85,7 +88,7 @@ async function spawnChild(spec: ChildSpec, output: Output): Promise<ChildProcess
   }
 }
 
-function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: () => Buffer): Child {
+function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: Tail): Child {
   const pid = child.pid!
   let over = false
   let gone = false
@@ -98,7 +101,8 @@ function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: (
     over = true
     unwatched = (terminating ?? Promise.resolve()).then(() => spec.watchdog.dismiss())
     await output.drain()
-    return { exitCode, signal, outputTail: tail() }
+    const outputTail = tail.contents()
+    return { exitCode, signal, outputTail, unkeptBytes: tail.total - outputTail.length }
   }
 
   function signal(name: NodeJS.Signals): boolean {

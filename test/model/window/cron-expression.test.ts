@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseCron } from '../../../src/model/window/cron-expression.ts'
+import { parseField } from '../../../src/model/window/cron-field.ts'
 import { writeReading } from '../../../src/model/window/wall-clock.ts'
 import { assertRefused } from './refusal.ts'
 
@@ -49,6 +50,10 @@ for (const [promise, one, other] of SAME) {
     assert.deepEqual(readings(one, 40).map(strip), readings(other, 40).map(strip))
   })
 }
+
+test('the values of a field are in order, each once', () => {
+  assert.deepEqual(parseField({ name: 'hour', min: 0, max: 23, cycle: 24 }, '9,3-5,4,9'), [3, 4, 5, 9])
+})
 
 test('seconds strike within their minute', () => {
   assert.deepEqual(readings('15,45 30 2 * * *', 3), ['2026-01-01-02:30:15', '2026-01-01-02:30:45', '2026-01-02-02:30:15'])
