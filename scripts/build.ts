@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
-import { build, type Metafile, type Plugin } from 'esbuild'
+import type { Metafile } from 'esbuild'
+import { bundleCommandLine } from './bundle/bundle.ts'
 
 const root = join(import.meta.dirname, '..')
 process.chdir(root)
@@ -33,58 +33,9 @@ async function emitLibrary(outDir: string): Promise<void> {
   if (code !== 0) throw new Error('tsc failed')
 }
 
-/** Everything in one place, in chunks: what a command does not import is not even read from disk. */
-async function bundleCommandLine(outdir: string): Promise<Metafile> {
-  const { metafile } = await build({
-    entryPoints: { runledger: 'src/cli/bin.ts', main: 'src/cli/main.ts' },
-    outdir,
-    chunkNames: 'chunks/[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    external: ['pg-native'], // pg asks for it only when a program does
-    banner: { js: "import { createRequire as bundledRequire } from 'node:module'; const require = bundledRequire(import.meta.url);" }, // CommonJS packages require node:*
-    plugins: [namedImports(), umzugWithoutItsCli()],
-    minifySyntax: true, // no shorter names and no joined lines: a stack trace stays readable, and the compile cache makes size cheap
-    legalComments: 'none', // LICENSES.txt has them in full
-    metafile: true,
-    logLevel: 'warning',
-  })
-  return metafile
-}
-
-/** `const { createPool } = await import('mysql2')` works on Node, which finds the names of a CommonJS package; esbuild gives it `default` only. */
-function namedImports(): Plugin {
-  return {
-    name: 'named-imports',
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^[^./]/ }, ({ path, kind }) => (kind === 'dynamic-import' && !isBuiltin(path) ? { path, namespace: 'named-imports' } : undefined))
-      onLoad({ filter: /.*/, namespace: 'named-imports' }, async ({ path }) => {
-        const names = Object.keys(await import(path)).filter((name) => name !== 'module.exports')
-        return { contents: `export { ${names.join(', ')} } from '${path}'`, resolveDir: root }
-      })
-    },
-  }
-}
-
-/** Of umzug's import time three quarters are a command-line library of its own, which we never call. */
-function umzugWithoutItsCli(): Plugin {
-  return {
-    name: 'umzug-without-its-cli',
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^\.\/cli$/ }, ({ importer }) =>
-        /node_modules\/umzug\/lib\/[^/]+$/.test(importer) ? { path: 'umzug/cli', namespace: 'nothing' } : undefined,
-      )
-      onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}', loader: 'js' }))
-    },
-  }
-}
-
 /** The bundle carries other people's code, whose licences want their text to come along. */
-async function licences({ inputs }: Metafile): Promise<string> {
-  const folders = new Set(Object.keys(inputs).flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []))
+async function licences(inputs: readonly Metafile['inputs'][]): Promise<string> {
+  const folders = new Set(inputs.flatMap((input) => Object.keys(input)).flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []))
   const texts = [...folders].toSorted().map(async (folder) => {
     const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
     const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry))
@@ -96,8 +47,8 @@ async function licences({ inputs }: Metafile): Promise<string> {
 /** File by file and leftovers last, so that a command which is just running from `old` never meets a half-written file or none. */
 async function replace(old: string, fresh: string): Promise<void> {
   const files = await filesOf(fresh)
-  const entriesLast = (file: string): number => (/^bin\/[^/]+\.js$/.test(file) ? 1 : 0) // they name the chunks
-  for (const file of files.toSorted((a, b) => entriesLast(a) - entriesLast(b))) {
+  const entryLast = (file: string): number => (file === 'bin/runledger.js' ? 1 : 0) // it names the others
+  for (const file of files.toSorted((a, b) => entryLast(a) - entryLast(b))) {
     await mkdir(dirname(join(old, file)), { recursive: true })
     await rename(join(fresh, file), join(old, file))
   }

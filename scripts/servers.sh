@@ -194,7 +194,7 @@ mysqld_of() { # FOLDER
 # Prints the folder, with an initialized data folder in it; made once for this user, in one step, whoever else is at it.
 # The name changes when what we do here does.
 fetched_mysql() {
-  local cache=${RUNLEDGER_CACHE:-${HOME:-$(echo ~)}/.cache/runledger-dev}/mysql folder
+  local cache=${RUNLEDGER_CACHE:-${HOME:-~}/.cache/runledger-dev}/mysql folder
   folder=$cache/sid-$(uname -m)-1
   mkdir -p "$cache"
   ( flock 9; [ -d "$folder" ] || fetch_mysql "$cache" "$folder" 9>&- ) 9>"$cache/lock" >&2 || return

@@ -53,7 +53,7 @@ build_if_stale() { is_built || locked build build || die 'the build failed'; }
 
 is_built() {
   [ -x "$root/dist/bin/runledger.js" ] && [ -e "$root/.cache/built" ] && [ -z "$(
-    cd "$root" && find src migrations package.json package-lock.json tsconfig.json tsconfig.build.json scripts/build.ts \
+    cd "$root" && find src migrations package.json package-lock.json tsconfig.json tsconfig.build.json scripts/build.ts scripts/bundle \
       -newer .cache/built -print -quit
   )" ]
 }
@@ -71,8 +71,9 @@ debian_packages() {
   [ ${#missing[@]} -gt 0 ] || return 0
   [ "$EUID" = 0 ] && command -v apt-get >/dev/null || die "missing: ${missing[*]}. As root: apt-get install ${missing[*]}"
   say "installing ${missing[*]} (apt)"
-  # A session of its own: Ctrl-C must not stop dpkg half way. The machine's lock: two checkouts may come here at once.
-  ( flock 9; setsid --wait bash -c '. "$0"; apt_install "$@"' "$root/scripts/toolchain.sh" "${missing[@]}" 9>&- ) 9>/run/lock/runledger-apt.lock </dev/null >&2
+  # A session of its own, which holds the lock to its end: Ctrl-C must not stop dpkg half way. Two checkouts may come here at once.
+  ( flock 9; setsid --wait bash -c '. "$0"; apt_install "$@"' "$root/scripts/toolchain.sh" "${missing[@]}" ) 9>/run/runledger-apt.lock </dev/null >&2 ||
+    die "apt could not install ${missing[*]}"
 }
 
 is_there() { case $1 in /*) compgen -G "$1" >/dev/null ;; *) PATH=$PATH:/usr/sbin:/sbin type -P "$1" >/dev/null ;; esac; }

@@ -1,4 +1,5 @@
 /** The command line: finds the command, reads its flags, runs it, and is the one place that turns an error into an exit code. */
+import { writeSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { invalidOption } from '../model/errors.ts'
 import type { Command, FlagValues, Io } from './command.ts'
@@ -88,25 +89,45 @@ function say(io: Io, text: string): number {
   return EXIT.ok
 }
 
-const io: Io = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  env: process.env,
+const io: Io = { out: writeOut, err: writeErr, env: process.env }
+
+/** Node's stream for stdout is made when it is first needed. A reader that went away (`runledger runs | head`) is no error of ours. */
+function writeOut(text: string): void {
+  const { stdout } = process
+  if (stdout.listenerCount('error') === 0) {
+    stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+    })
+  }
+  stdout.write(text)
 }
 
-// A reader that went away (`runledger runs | head`) is no error of ours.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-})
-process.stderr.on('error', () => {}) // Nobody listens; there is nobody left to tell.
+const FULL_MS = 1000
+
+/** Not through process.stderr, which makes our descriptor, and that of everybody who shares it, non-blocking. */
+function writeErr(text: string): void {
+  const bytes = Buffer.from(text)
+  const deadline = Date.now() + FULL_MS
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(2, bytes, at)
+    } catch (error) {
+      // Somebody has made it non-blocking, and it is full. Otherwise nobody listens, and there is nobody left to tell.
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || Date.now() > deadline) return
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+    }
+  }
+}
 
 const argv = process.argv.slice(2)
 // A password in --db stood on our command line; from here on `ps` shows the command's name instead.
 process.title = `runledger ${argv[0] ?? ''}`.trim()
 
-try {
-  process.exitCode = await run(argv, io)
-} catch (error) {
-  io.err(lineOf(error, process.env))
-  process.exitCode = exitCodeOf(error)
-}
+// Not awaited: the bundle is a script.
+void run(argv, io).then(
+  (code) => void (process.exitCode = code),
+  (error: unknown) => {
+    io.err(lineOf(error, process.env))
+    process.exitCode = exitCodeOf(error)
+  },
+)

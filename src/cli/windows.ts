@@ -7,13 +7,17 @@ import { cron, every } from '../model/window/schedule.ts'
 import type { Window } from '../model/window/window.ts'
 import { windowAt, windowsBetween } from '../model/window/window.ts'
 import type { Command, FlagValues } from './command.ts'
+import { EXIT } from './exit.ts'
+import { text } from './flags.ts'
+import { table } from './table.ts'
 
 /** Ten weeks of one window a minute; more is a slip of the keyboard, and fills the screen and the memory. */
 const MOST_WINDOWS = 100_000
 
 const YEAR_MS = 366 * 86_400_000
 
-const HELP = `usage: runledger windows --cron E | --every P [--tz Z] [--at INSTANT | --from A --to B] [--json]
+const help = `
+Usage: runledger windows --cron E | --every P [--tz Z] [--at INSTANT | --from A --to B] [--json]
 
 Shows the windows of a schedule and explains them. No database is opened.
 
@@ -21,20 +25,20 @@ Shows the windows of a schedule and explains them. No database is opened.
   --every P     period: 30s 15m 1h (elapsed time) or 1d 1w 1mo 3mo 1y (by the calendar)
   --tz Z        IANA time zone the schedule is read in (default UTC)
   --at INSTANT  the window that INSTANT belongs to (default now)
-  --from A      with --to B: the windows that begin from A until before B, at most ${MOST_WINDOWS.toLocaleString('en-US')}
+  --from A      with --to B: the windows that begin from A until before B, at most ${MOST_WINDOWS}
   --json        one JSON object a window: window_start, window_end, label
 
 An INSTANT is ISO 8601 with Z or an offset: 2026-09-20T10:00:00Z, 2026-09-20T18:00+08:00.
 
-exit codes: 0 shown; 64 the schedule, the zone or an instant is not valid
+Exit codes: 0 shown; 64 the schedule, the zone or an instant is not valid
 
-example: runledger windows --cron '30 2 * * *' --tz America/New_York --from 2026-03-07T00:00Z --to 2026-03-10T00:00Z
+Example: runledger windows --cron '30 2 * * *' --tz America/New_York --from 2026-03-07T00:00Z --to 2026-03-10T00:00Z
 `
 
 export const windowsCommand: Command = {
   name: 'windows',
   summary: 'show and explain the windows of a schedule',
-  help: HELP,
+  help,
   options: {
     cron: { type: 'string' },
     every: { type: 'string' },
@@ -43,18 +47,20 @@ export const windowsCommand: Command = {
     from: { type: 'string' },
     to: { type: 'string' },
   },
-  async run({ flags }, io) {
+  async run({ flags, words }, io) {
+    if (words.length > 0) throw invalidOption('windows', `takes no word, got ${JSON.stringify(words[0]!.slice(0, 40))}; put the schedule in quotes`)
     const schedule = scheduleOf(flags)
     const span = spanOf(flags)
     const windows = span ? windowsIn(schedule, span.from, span.to) : [windowOf(schedule, flags)]
     if (flags['json']) {
-      for (const window of windows) io.out(`${JSON.stringify(asRow(window))}\n`)
-      return 0
+      for (const window of windows) io.out(`${JSON.stringify(windowJson(window))}\n`)
+      return EXIT.ok
     }
     const from = span?.from ?? windows[0]!.start
     const explained = explain(schedule, from, span?.to ?? new Date(from.getTime() + YEAR_MS))
-    io.out(`${[...table(windows), '', `${schedule.source.trim().replace(/\s+/g, ' ')} in ${schedule.zone}`, ...explained].join('\n')}\n`)
-    return 0
+    io.out(tableOf(windows))
+    io.out(`\n${schedule.source.trim().replace(/\s+/g, ' ')} in ${schedule.zone}\n${explained.join('\n')}\n`)
+    return EXIT.ok
   },
 }
 
@@ -92,19 +98,11 @@ function windowsIn(schedule: Schedule, from: Date, to: Date): Window[] {
   return windows
 }
 
-function asRow({ start, end, label }: Window): Record<'window_start' | 'window_end' | 'label', string> {
+function windowJson({ start, end, label }: Window): Record<'window_start' | 'window_end' | 'label', string> {
   return { window_start: start.toISOString(), window_end: end.toISOString(), label }
 }
 
-function table(windows: readonly Window[]): string[] {
-  if (windows.length === 0) return ['no window begins in that span']
-  const rows = windows.map(asRow)
-  const width = Math.max(...new Set(rows.map((row) => row.label.length)), 'label'.length)
-  const line = (label: string, start: string, end: string): string => `${label.padEnd(width)}  ${start.padEnd(24)}  ${end}`
-  return [line('label', 'window_start', 'window_end'), ...rows.map((row) => line(row.label, row.window_start, row.window_end))]
-}
-
-function text(flags: FlagValues, name: string): string | undefined {
-  const value = flags[name]
-  return typeof value === 'string' ? value : undefined
+function tableOf(windows: readonly Window[]): string {
+  if (windows.length === 0) return 'no window begins in that span\n'
+  return table(['LABEL', 'WINDOW START', 'WINDOW END'], windows.map(({ label, start, end }) => [label, start.toISOString(), end.toISOString()]))
 }

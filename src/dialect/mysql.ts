@@ -1,16 +1,16 @@
 /** MySQL 8+ and, with the few differences named in mariadb.ts, MariaDB 10.6+. */
-import { Kysely, MysqlDialect, sql, type MysqlPool, type MysqlPoolConnection } from 'kysely'
-import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
+import { Kysely, MysqlDialect, sql } from 'kysely'
 import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
-import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import type { Ddl } from './ddl.ts'
+import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
+import { goodbye } from './goodbye.ts'
 import { mariadbCollation } from './mariadb.ts'
-import { mysqlDdl } from './mysql-ddl.ts'
-import { networkProblem } from './network-problem.ts'
+import { diagnose } from './mysql-errors.ts'
+import { openPool } from './mysql-pool.ts'
 import { retryTransient } from './retry.ts'
-import { tlsOptions } from './tls.ts'
 import { unreachable } from './unreachable.ts'
 import { placeOf, type ServerAddress } from './url.ts'
 
@@ -18,9 +18,8 @@ import { placeOf, type ServerAddress } from './url.ts'
 const MYSQL_COLLATION = 'utf8mb4_0900_bin'
 
 export async function mysql<Tables>(address: ServerAddress, options: ConnectOptions): Promise<Dialect<Tables>> {
-  const { createPool } = await import('mysql2')
-  const pool = createPool(poolOptions(address, options))
-  const db = new Kysely<Tables>({ dialect: new MysqlDialect({ pool: discarding(pool, options.statementTimeoutMs) }), ...(options.log && { log: options.log }) })
+  const { pool, cut } = await openPool(address, options)
+  const db = new Kysely<Tables>({ dialect: new MysqlDialect({ pool }), ...(options.log && { log: options.log }) })
   const place = placeOf(address)
   const server = await greet(db, place).catch((error: unknown) => {
     pool.end(() => {})
@@ -30,7 +29,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
   const dialect: Dialect<Tables> = {
     place: `${server.product} at ${place}`,
     db,
-    ddl: mysqlDdl(server.collation),
+    ddl: ddl(server.collation),
     table: (name) => sql`${sql.id(name)}`,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
@@ -45,7 +44,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
     exclusively: (work) => exclusively(db, work),
-    close: () => db.destroy(),
+    close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect
 }
@@ -114,109 +113,32 @@ async function exclusively<Tables, T>(db: Kysely<Tables>, work: (db: Kysely<Tabl
   }))
 }
 
-function poolOptions(address: ServerAddress, options: ConnectOptions): PoolOptions {
-  const tls = tlsOptions(address.tls, address.host)
+function ddl(collation: string): Ddl {
+  const text = sql`longtext character set utf8mb4 collate ${sql.raw(collation)}`
   return {
-    ...(address.host.startsWith('/') ? { socketPath: address.host } : { host: address.host, port: address.port }),
-    ...(address.user !== undefined && { user: address.user }),
-    ...(address.password !== undefined && { password: address.password }),
-    ...(address.database !== undefined && { database: address.database }),
-    ...(tls !== false && { ssl: tls }),
-    charset: 'utf8mb4',
-    timezone: 'Z',
-    flags: ['FOUND_ROWS'], // Affected rows are matched rows, whatever the URL says.
-    multipleStatements: true,
-    supportBigNumbers: true,
-    bigNumberStrings: true,
-    jsonStrings: true,
-    connectionLimit: options.poolMax,
-    connectTimeout: options.connectTimeoutMs,
-    enableKeepAlive: true,
-    waitForConnections: true,
-  }
-}
-
-/** The pool as Kysely wants it; a connection that failed under us is destroyed, not handed to the next query. */
-function discarding(pool: Pool, timeout: number): MysqlPool {
-  return {
-    end: (callback) => pool.end(callback),
-    getConnection(callback) {
-      pool.getConnection((error: NodeJS.ErrnoException | null, connection: PoolConnection) => {
-        if (error) callback(error, undefined as never)
-        else callback(null, discardingConnection(connection, timeout))
-      })
+    key: (length) => sql`varchar(${sql.lit(length)}) character set utf8mb4 collate ${sql.raw(collation)}`,
+    text,
+    json: sql`json`,
+    // DATETIME holds UTC as written, whatever zone a session has, and reaches beyond 2038; TIMESTAMP does neither.
+    instant: sql`datetime(6)`,
+    integer: sql`integer`,
+    bigint: sql`bigint`,
+    double: sql`double`,
+    boolean: sql`boolean`,
+    numberedKey: sql`bigint auto_increment primary key`,
+    tableOptions: sql`engine = InnoDB row_format = dynamic`,
+    async createIndex(db, { name, table, columns, unique }) {
+      // Differs by necessity: there are no partial indexes (NULLs repeat in a unique one, which is all that is needed),
+      // and MySQL's CREATE INDEX cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.
+      const { rows } = await sql<{ found: number }>`
+        select count(*) as found from information_schema.statistics
+        where table_schema = database() and table_name = ${table} and index_name = ${name}`.execute(db)
+      if (Number(rows[0]!.found) > 0) return
+      const kind = unique ? sql`unique index` : sql`index`
+      await sql`create ${kind} ${sql.id(name)} on ${sql.id(table)} (${sql.join(columns.map((c) => sql.ref(c)))})`.execute(db)
+    },
+    async createView(db, name, query) {
+      await sql`create or replace view ${sql.id(name)} as ${query}`.execute(db)
     },
   }
-}
-
-function discardingConnection(connection: PoolConnection, timeoutMs: number): MysqlPoolConnection {
-  let broken: Error | undefined
-  const onError = (error: Error) => void (broken ??= error) // A checked-out connection that dies while idle would otherwise crash us.
-  connection.on('error', onError)
-  const destroy = () => connection.destroy()
-  const query = (text: string, values: unknown[], callback: (error: unknown, result?: unknown) => void) => {
-    if (broken) return callback(broken) // A rollback would wait as long again.
-    const answer = (error: unknown, result?: unknown) => {
-      clearTimeout(timer)
-      if (error instanceof Error && diagnose(error).kind === 'unavailable') broken ??= error
-      callback(error, result)
-    }
-    // The driver's own timeout outlives a lost connection, and keeps the process alive for as long.
-    const timer = setTimeout(answer, timeoutMs, Object.assign(new Error('the statement was not answered'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' }))
-    connection.query(text, values, answer)
-  }
-  return {
-    config: connection.config,
-    threadId: connection.threadId,
-    connect: () => {},
-    destroy,
-    query: query as MysqlPoolConnection['query'],
-    release() {
-      connection.off('error', onError)
-      if (broken) destroy()
-      else connection.release()
-    },
-  }
-}
-
-const TRANSIENT = new Set([1213, 1205, 1020, 1317, 3024, 3572])
-const REFUSED: ReadonlyMap<number, string> = new Map([
-  [1044, 'the server refused this user'],
-  [1045, 'the server refused this user or password'],
-  [1049, 'the database does not exist'],
-  [1142, 'this user lacks a right on the tables of the ledger'],
-  [1143, 'this user lacks a right on the tables of the ledger'],
-  [1698, 'the server refused this user'],
-])
-const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
-  [1040, 'the server has no connection left'],
-  [1047, 'this node is not part of its cluster'],
-  [1053, 'the server is shutting down'],
-  [1129, 'the server blocked this host'],
-  [1290, 'the database is read-only'],
-  [1792, 'the database is read-only'],
-  [1836, 'the database is read-only'],
-  [1927, 'the server closed the connection'],
-  [3169, 'the server closed the connection'],
-  [4031, 'the server closed the connection'],
-])
-const DUPLICATE = new Set([1062, 1586])
-const NO_TABLE = new Set([1146, 1054])
-
-export function diagnose(error: unknown): Diagnosis {
-  if (!(error instanceof Error)) return { kind: 'other' }
-  const { errno, message } = error as Error & { errno?: number }
-  if (errno !== undefined && DUPLICATE.has(errno)) return { kind: 'duplicate', constraint: violated(message) }
-  if (errno !== undefined && TRANSIENT.has(errno)) return { kind: 'transient' }
-  if (errno !== undefined && NO_TABLE.has(errno)) return { kind: 'no_table' }
-  const refusal = REFUSED.get(errno ?? 0)
-  if (refusal !== undefined) return { kind: 'refused', problem: refusal }
-  const problem = UNAVAILABLE.get(errno ?? 0) ?? networkProblem(error)
-  return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
-}
-
-// «Duplicate entry '…' for key 'task_runs.PRIMARY'» (MySQL) or «… for key 'PRIMARY'» (MariaDB): the last quoted word.
-function violated(message: string): string {
-  const name = /for key '([^']*)'$/.exec(message)?.[1]?.split('.').at(-1) ?? ''
-  return name === 'PRIMARY' ? 'primary' : name
 }

@@ -1,10 +1,11 @@
 /** PostgreSQL: what it does its own way. */
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
-import type { PoolConfig } from 'pg'
+import type { PoolClient, PoolConfig } from 'pg'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
 import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { networkProblem } from './network-problem.ts'
 import { retryTransient } from './retry.ts'
@@ -20,6 +21,9 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
   const { default: pg } = await import('pg')
   const schema = address.schema ?? 'public'
   const pool = new pg.Pool(poolConfig(address, options, pg.types))
+  const connections = new Set<PoolClient>()
+  pool.on('connect', (client) => connections.add(client))
+  pool.on('remove', (client) => connections.delete(client))
   pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) }).withSchema(schema)
 
@@ -47,7 +51,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
         await createSchema(tx, schema)
         return work(tx)
       }),
-    close: () => db.destroy(),
+    close: () => goodbye(() => db.destroy(), () => connections.forEach((client) => client.connection.stream.destroy())),
   }
   return dialect
 }

@@ -13,11 +13,12 @@ const PATIENCE_MS = 60_000
  * @throws the last error when patience is over, or the first that is not transient
  */
 export async function retryTransient<T>(diagnose: (error: unknown) => Diagnosis, work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MS
+  let deadline: number | undefined
   for (let ceiling = FIRST_PAUSE_MS; ; ceiling = Math.min(ceiling * 2, LONGEST_PAUSE_MS)) {
     try {
       return await work()
     } catch (error) {
+      deadline ??= performance.now() + PATIENCE_MS
       if (diagnose(error).kind !== 'transient' || performance.now() > deadline) throw error
     }
     await sleep(1 + Math.random() * ceiling)

@@ -2,7 +2,7 @@
  * `node:sqlite` behind Kysely. Kysely's own driver begins transactions that upgrade from reader to writer, which SQLite
  * refuses at once when somebody else wrote meanwhile (vjt/grappa-irc#524); here every transaction begins as the writer.
  */
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import {
   CompiledQuery,
   SqliteAdapter,

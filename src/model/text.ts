@@ -12,12 +12,13 @@ const NOT_ASCII = /\P{ASCII}/gu
  * Nothing vanishes silently: NUL and the other C0 controls become their pictures (NUL is ␀, ESC is ␛), so a terminal
  * that shows the text later obeys no escape sequence in it; C1 controls, lone surrogates and invalid UTF-8 become U+FFFD.
  * No character is split. Of a large input only the part that is kept is copied. The marker counts bytes of the cleaned
- * text, the unseen part as it came. A bound too small for the marker gets none.
+ * text, the unseen part as it came; to that belong the `unseenBytes` that the caller has dropped before. A bound too
+ * small for the marker gets none.
  */
-export function boundText(input: string | Uint8Array, maxBytes: number, keep: 'head' | 'tail'): string {
+export function boundText(input: string | Uint8Array, maxBytes: number, keep: 'head' | 'tail', unseenBytes = 0): string {
   const near = nearPart(input, maxBytes, keep)
   const cleaned = Buffer.from(clean(near))
-  const total = size(input) - size(near) + cleaned.length
+  const total = size(input) - size(near) + cleaned.length + unseenBytes
   if (total <= maxBytes) return cleaned.toString()
   const room = maxBytes - Buffer.byteLength(marker(total))
   if (room < 0) return cut(cleaned, maxBytes, keep).toString()

@@ -8,6 +8,7 @@ import { queueRun } from '../store/queue-run.ts'
 import { readActive, readRun } from '../store/read-run.ts'
 import type { Store } from '../store/tables.ts'
 import { monotonicMs } from './heart.ts'
+import { hold, isHeld } from './held.ts'
 import type { PlannedLaunch } from './launch.ts'
 import { isProvablyGone } from './process-identity.ts'
 import { settle } from './settle.ts'
@@ -42,16 +43,19 @@ export async function acquire(store: Store, plan: PlannedLaunch, patienceMs: num
   return outcome
 }
 
-/** A claim whose answer was lost is asked for again, and recognised as ours by its instance. */
-async function tryClaim(store: Store, { request }: PlannedLaunch, patienceMs: number): Promise<Acquired | Conflict> {
+/** A claim whose answer was lost is asked for again, and recognised as ours by its instance, unless another launch has it. */
+async function tryClaim(store: Store, plan: PlannedLaunch, patienceMs: number): Promise<Acquired | Conflict> {
+  const { request } = plan
   let claimedAt = monotonicMs()
   const outcome = await settle(store, patienceMs, async (uncertain) => {
     const unseen = uncertain ? await readRun(store, request.taskKey) : null
-    if (unseen?.status === 'processing' && unseen.instanceId === request.instance.id && !unseen.leaseOver) return claimedOf(unseen)
+    const found = unseen?.status === 'processing' && unseen.instanceId === request.instance.id && !unseen.leaseOver ? claimedOf(unseen) : null
+    if (found && !isHeld(found)) return found
     claimedAt = monotonicMs()
     return claim(store, request, isDead)
   })
-  return outcome.status === 'claimed' ? { claimed: outcome, claimedAt } : outcome
+  if (outcome.status !== 'claimed') return outcome
+  return hold(outcome) ? { claimed: outcome, claimedAt } : tryClaim(store, plan, patienceMs)
 }
 
 function claimedOf(run: NonNullable<Awaited<ReturnType<typeof readRun>>>): Claimed {
@@ -77,9 +81,11 @@ async function waitForTurn(store: Store, plan: PlannedLaunch, patienceMs: number
   }
 }
 
+/** The run itself, or for one that could still be claimed the holder of its concurrency key. */
 async function isStillHeld(store: Store, { request }: PlannedLaunch): Promise<boolean> {
-  const holder = (await readRun(store, request.taskKey)) ?? (request.concurrencyKey === null ? null : await readActive(store, request.concurrencyKey))
-  return holder?.status === 'processing' && !holder.leaseOver && !isDead(holder)
+  const own = await readRun(store, request.taskKey)
+  const inTheWay = (own !== null && own.status !== 'pending') || request.concurrencyKey === null ? own : await readActive(store, request.concurrencyKey)
+  return inTheWay?.status === 'processing' && !inTheWay.leaseOver && !isDead(inTheWay)
 }
 
 /**

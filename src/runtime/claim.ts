@@ -14,6 +14,7 @@ import { commitTogether, completeOn, type Work } from './commit-together.ts'
 import { performEffect, type EffectOptions, type Perform } from './effect.ts'
 import { boundedEnding, errorText, plainerEndings } from './ending.ts'
 import type { LossReason } from './heart.ts'
+import { letGo } from './held.ts'
 import type { Pacemaker, Pulse } from './pacemaker.ts'
 import { RECORDING_PATIENCE_MS, settle } from './settle.ts'
 
@@ -196,6 +197,7 @@ export class Claim {
 
   #end(): void {
     this.#closed = true
+    letGo(this.#holder)
     this.#pulse.stop()
   }
 

@@ -21,15 +21,22 @@ export function plainerEndings(ending: Ending): readonly [Ending, ...Ending[]] {
   return [ending, inForm(bmpText), inForm(asciiText), { exitCode }]
 }
 
-/** What was thrown, in a few words that every database takes. */
+/** What was thrown, in one line that every database takes. */
 export function boundedError(error: unknown): string {
-  return asciiText(boundText(error instanceof Error ? error.message : inspect(error), 1024, 'head'))
+  return asciiText(boundText(errorText(error).split('\n')[0]!, 1024, 'head'))
 }
 
-/** What was thrown, as text: the stack of an Error (its first lines say where), anything else as JavaScript prints it. */
+/** What was thrown, as text: the stack of an Error (its first lines say where), anything else as JavaScript prints it. Never throws. */
 export function errorText(error: unknown): string {
-  if (typeof error === 'string') return error
-  if (!(error instanceof Error)) return inspect(error)
-  const stack = error.stack ?? `${error.name}: ${error.message}`
+  try {
+    if (typeof error === 'string') return error
+    return error instanceof Error ? textOf(error) : inspect(error)
+  } catch {
+    return 'an error that cannot be shown: reading it throws' // A getter of its own, a revoked proxy: anything can be thrown.
+  }
+}
+
+function textOf(error: Error): string {
+  const stack = typeof error.stack === 'string' ? error.stack : `${error.name}: ${error.message}`
   return error.cause === undefined ? stack : `${stack}\ncaused by: ${error.cause instanceof Error ? error.cause.message : inspect(error.cause)}`
 }

@@ -15,7 +15,7 @@ import { Claim } from './claim.ts'
 import { Effects } from './effects.ts'
 import { Fences } from './fences.ts'
 import { monotonicMs } from './heart.ts'
-import { newInstance } from './instance.ts'
+import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
 import { keepWhileAlive, type KeepEnd } from './keep.ts'
@@ -70,11 +70,14 @@ export class Ledger {
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
   readonly #options: LedgerOptions
-  /** When the database was last reached again after it could not be; the reaper gives everybody a lease from then on. */
+  /**
+   * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
+   * Infinity while that is still to come: the next pass that gets through sets it.
+   */
   #reachedAgainAt: number | undefined
 
-  /** Use openLedger. */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions) {
+  /** Use openLedger. @param sawOutage the database could not be reached at first */
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false) {
     this.#store = store
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
@@ -82,6 +85,7 @@ export class Ledger {
     this.instance = newInstance(options.instanceId, options.helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
+    if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
   /** Where the ledger is, for people. Never a password. */
@@ -162,7 +166,7 @@ export class Ledger {
   async reap(): Promise<ReapedRun[]> {
     try {
       return await settle(this.#store, this.#patienceMs, async (uncertain) => {
-        if (uncertain) this.#reachedAgainAt = monotonicMs()
+        if (uncertain || this.#reachedAgainAt === Infinity) this.#reachedAgainAt = monotonicMs()
         const grace = this.#reachedAgainAt === undefined ? Infinity : (monotonicMs() - this.#reachedAgainAt) / 1000
         return reap(this.#store, grace)
       })
@@ -210,18 +214,26 @@ export class Ledger {
  */
 export async function openLedger(url: string, options: LedgerOptions = {}): Promise<Ledger> {
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
-  const store = await openReady(url, patienceMs, options.clock)
+  if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
+  const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
   const shared = options.clock !== undefined || url.endsWith(':memory:')
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options)
+  return new Ledger(store, pacemaker, patienceMs, options, sawOutage)
 }
 
-async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<Store> {
-  const connectTimeoutMs = Math.max(patienceMs, 500)
-  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, () => openStore(url, { connectTimeoutMs, ...(clock && { clock }) }))
+async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {
+  const connectTimeoutMs = Math.min(Math.max(patienceMs, 500), 60_000)
+  let sawOutage = false
+  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, (again) => {
+    sawOutage ||= again
+    return openStore(url, { connectTimeoutMs, ...(clock && { clock }) })
+  })
   try {
-    await settle(store, patienceMs, () => readySchema(store, url))
-    return store
+    await settle(store, patienceMs, (again) => {
+      sawOutage ||= again
+      return readySchema(store, url)
+    })
+    return { store, sawOutage }
   } catch (error) {
     await store.close().catch(() => {}) // What went wrong first is what counts.
     throw error

@@ -1,6 +1,7 @@
 /** Keeps asking a database that does not answer, and never mistakes "I do not know" for yes or no. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLedgerError } from '../model/errors.ts'
+import { monotonicMs } from './heart.ts'
 import { unreachable } from '../dialect/unreachable.ts'
 import type { Store } from '../store/tables.ts'
 
@@ -16,14 +17,14 @@ const LONGEST_PAUSE_MS = 2_000
  * @throws DATABASE_UNAVAILABLE with the driver's error as cause, at once when the server refused us; any other error as it is
  */
 export async function settle<T>(store: Pick<Store, 'diagnose' | 'place'>, patienceMs: number, attempt: (uncertain: boolean) => Promise<T>): Promise<T> {
-  const deadline = performance.now() + patienceMs
+  const deadline = monotonicMs() + patienceMs
   let uncertain = false
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       return await attempt(uncertain)
     } catch (raw) {
       const error = unreachable(store.diagnose, store.place, raw)
-      if (!isRetryable(error) || performance.now() + pause > deadline) throw error
+      if (!isRetryable(error) || monotonicMs() + pause > deadline) throw error
       uncertain = true
     }
     await sleep(pause * (0.5 + Math.random() / 2))

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import type { TestContext } from 'node:test'
-import { fieldsOf, isRunning, ledgerOn, newFolder, processesWith, sh, until } from '../support/cli.ts'
+import { fieldsOf, gone, isRunning, ledgerOn, newFolder, sh, until } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
 
 eachDatabase('crash', (db) => {
@@ -21,7 +21,7 @@ eachDatabase('crash', (db) => {
     const [child, grandchild] = await until(() => /^(\d+) (\d+)\n$/.exec(readPids(pids))?.slice(1).map(Number), 'the job')
     holder.process.kill('SIGKILL')
     await holder.end
-    await until(() => processesWith(started['instance']!).length === 0, 'the end of job and watchdog')
+    await gone(started['instance']!)
     assert.ok(!isRunning(child!) && !isRunning(grandchild!))
     return started
   }

@@ -76,7 +76,7 @@ eachDatabase('take-up', (db) => {
     assert.equal((await first.end).signal, null)
     assert.deepEqual(await runs('patient'), [{ task_key: 'patient:2026-09-20-10:00', status: 'pending', attempt: 1 }])
     const early = await ledger.run([...hourly('patient', 10), '--', 'true'])
-    assert.match(early.stderr, /status=conflict reason=not_due due=\S+Z time/)
+    assert.match(early.stderr, /status=conflict reason=not_due due=\S+Z /)
     await ledger.sql(`update task_runs set available_at = created_at where task_name = 'patient'`)
     const later = await ledger.run([...hourly('patient', 11), ...sh('exit $((2 - RUNLEDGER_ATTEMPT))'), 'later'])
     assert.equal(later.code, 1, 'the own window, attempt 1')

@@ -43,9 +43,8 @@ test('without an instant it is the window of now, in UTC', async () => {
 
 test('for a person there is a table, then what the schedule means and which clock changes it meets', async () => {
   const { out } = await run({ ...NEW_YORK, cron: ' 30  2 * * *', from: '2026-03-07T00:00Z', to: '2026-03-09T00:00Z' })
-  const lines = out.split('\n')
-  assert.deepEqual(lines.slice(0, 5), [
-    'label             window_start              window_end',
+  assert.deepEqual(out.split('\n').slice(0, 5), [
+    'LABEL             WINDOW START              WINDOW END',
     '2026-03-07-02:30  2026-03-07T07:30:00.000Z  2026-03-08T07:00:00.000Z',
     '2026-03-08-03:00  2026-03-08T07:00:00.000Z  2026-03-09T06:30:00.000Z',
     '',
@@ -69,6 +68,12 @@ test('a span without windows says so to a person, and nothing to a program', asy
 test('columns stay in line when some labels carry an offset', async () => {
   const { out } = await run({ cron: '0 * * * *', tz: 'America/New_York', from: '2026-11-01T04:00Z', to: '2026-11-01T08:00Z' })
   assert.equal(new Set(out.split('\n').slice(1, 5).map((line) => line.indexOf('2026-11-01T'))).size, 1)
+})
+
+test('a schedule without quotes, which a shell takes apart, is refused', async () => {
+  const io: Io = { out: () => assert.fail(), err: () => assert.fail(), env: {} }
+  const failure = await windowsCommand.run({ flags: { cron: '30' }, words: ['2', 'a', 'b'], rest: [] }, io).then(() => undefined, (error: unknown) => error)
+  assertRefused(() => { throw failure }, 'windows', /takes no word, got "2"; put the schedule in quotes/)
 })
 
 test('bad input is refused at the door, naming the option', async () => {

@@ -1,9 +1,11 @@
 /** Deadlocks and their kind, at any statement and at COMMIT, are tried again and leave one effect; any other error rises and leaves none. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { claim, type Claimed } from '../../src/store/claim.ts'
 import { complete, fail, heartbeat, release } from '../../src/store/close.ts'
 import { recordConflict } from '../../src/store/conflict.ts'
+import { raiseFence } from '../../src/store/fence.ts'
 import { queueRun } from '../../src/store/queue-run.ts'
 import { reap } from '../../src/store/reap.ts'
 import { dueRuns } from '../../src/store/recover.ts'
@@ -20,6 +22,7 @@ interface Verb {
 const nothing = async () => null
 const held = (bench: Bench, task: string) => bench.claim(request(task))
 const expired = async (bench: Bench, task: string) => {
+  await bench.store.db.deleteFrom('task_runs').execute() // The reaper looks at everybody's.
   const claimed = await held(bench, task)
   await bench.age(claimed.taskKey)
   return claimed
@@ -30,7 +33,6 @@ const pending = async (bench: Bench, task: string) => {
 }
 
 const verbs: Record<string, Verb> = {
-  'claim of a new key': { prepare: nothing, run: (store, task) => claim(store, request(task), nobodyDied) },
   'claim of a pending key': { prepare: pending, run: (store, task) => claim(store, request(task), nobodyDied) },
   'claim from a dead owner': { prepare: expired, run: (store, task) => claim(store, request(task), nobodyDied) },
   'claim beside a dead holder': { prepare: held, run: (store, task) => claim(store, request(task, 'two'), everybodyDied) },
@@ -83,6 +85,27 @@ eachLedger('transient', (bench) => {
       }
     })
   }
+
+  it('a claim of a new key outlasts somebody who holds the fence of its scope', async () => {
+    const task = bench.task()
+    const other = await bench.openStore()
+    const [locked, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const holding = other.transaction(async (tx) => {
+      await raiseFence(tx, task)
+      locked.resolve()
+      await done.promise
+    })
+    await locked.promise
+
+    const claiming = claim(bench.store, request(task), nobodyDied)
+    const early = await Promise.race([claiming, sleep(50, 'still waiting')])
+    done.resolve()
+
+    assert.equal(early, 'still waiting')
+    const outcome = await claiming
+    assert.equal(outcome.status === 'claimed' && outcome.fence, 2n, 'the other was first')
+    await holding
+  })
 
   it('a deadlock that comes again and again is tried again and again', async () => {
     const task = bench.task()

@@ -82,10 +82,12 @@ export function embeddedLedger(): TestLedger {
   })
 }
 
-/** An empty folder that is removed after the suite (at the top of a file: after the file). */
-export function newFolder(): string {
+/** An empty folder that is removed after the suite it is asked for in, or after the test. */
+export function newFolder(t?: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'runledger-cli-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  if (t === undefined) after(remove)
+  else t.after(remove)
   return folder
 }
 
@@ -105,24 +107,13 @@ const TOO_LONG_MS = 60_000
 
 /** Runs it to its end. */
 export async function run(args: readonly string[], options: CliOptions = {}): Promise<Ran> {
-  const { process, end } = launch(args, options)
-  const watch = setTimeout(() => process.kill('SIGKILL'), TOO_LONG_MS)
-  const ran = await end
-  clearTimeout(watch)
-  assert.ok(!process.killed, `runledger ${args.join(' ')} took longer than ${TOO_LONG_MS} ms: ${ran.stderr}`)
-  return ran
+  return launch(args, options).end
 }
 
 /** Starts it. When the test ends, nothing of it may be left; what is, is killed and fails the test. */
 export function start(t: TestContext, args: readonly string[], options: CliOptions = {}): Running {
   const running = launch(args, options)
-  t.after(async () => {
-    let left = processesWith(running.mark)
-    for (const deadline = performance.now() + 1000; left.length > 0 && performance.now() < deadline; await sleep(10)) left = processesWith(running.mark)
-    const names = left.map((pid) => procFile(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 80))
-    for (const pid of left) kill(pid, 'SIGKILL')
-    assert.deepEqual(names, [], 'no process is left')
-  })
+  t.after(() => gone(running.mark, 1000))
   return running
 }
 
@@ -136,13 +127,20 @@ function launch(args: readonly string[], { env = {}, stdin = '', cwd, under = []
   child.stdin.end(stdin)
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
+  let tooLong = false
+  const watch = setTimeout(() => {
+    tooLong = true
+    for (const pid of processesWith(mark)) kill(pid, 'SIGKILL')
+  }, TOO_LONG_MS)
   const end = once(child, 'close').then(([code, signal]: unknown[]): Ran => {
+    clearTimeout(watch)
+    assert.ok(!tooLong, `runledger ${args.join(' ')} took longer than ${TOO_LONG_MS} ms: ${stderr().toString()}`)
     const bytes = stdout()
     return { code: code as number | null, signal: signal as NodeJS.Signals | null, stdout: bytes.toString(), stderr: stderr().toString(), stdoutBytes: bytes }
   })
   async function line(pattern: RegExp): Promise<string> {
     let ended = false
-    void end.then(() => (ended = true))
+    void end.catch(() => {}).then(() => (ended = true))
     return until(() => {
       const found = stderr().toString().split('\n').find((text) => pattern.test(text))
       if (found === undefined && ended) throw new Error(`it ended without ${pattern}: ${stderr().toString()}`)
@@ -175,6 +173,15 @@ export async function until<T>(probe: () => T | Promise<T>, what: string, within
 export function processesWith(mark: string): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
   return pids.filter((pid) => isRunning(pid) && (procFile(pid, 'environ').includes(mark) || procFile(pid, 'cmdline').includes(mark)))
+}
+
+/** Resolves when no process bears the mark any more; kills them and rejects with their names when they stay. */
+export async function gone(mark: string, withinMs = 15_000): Promise<void> {
+  let left = processesWith(mark)
+  for (const deadline = performance.now() + withinMs; left.length > 0 && performance.now() < deadline; await sleep(10)) left = processesWith(mark)
+  const names = left.map((pid) => `${pid} ${procFile(pid, 'cmdline').replace(/\n[^]*\n/, ' … ').replaceAll('\0', ' ')} ${procFile(pid, 'wchan')}`)
+  for (const pid of left) kill(pid, 'SIGKILL')
+  assert.deepEqual(names, [], 'no process is left')
 }
 
 export function isRunning(pid: number): boolean {

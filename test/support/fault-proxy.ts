@@ -22,14 +22,20 @@ export const NEVER_ARRIVES: Fault = { execute: null }
 /** The server has executed the statement, and nobody hears of it. */
 export const REPLY_LOST: Fault = {}
 
+/** Where a server listens. */
+export type Target = { readonly host: string; readonly port: number } | { readonly path: string }
+
 export interface ProxyOptions {
-  /** An address such as `::1`, or the path of a Unix socket. Default 127.0.0.1. */
+  /** Where it listens itself: an address such as `::1`, or the path of a Unix socket. Default 127.0.0.1. */
   readonly on?: string
+  /** The server, where the URL does not say it. */
+  readonly target?: Target
 }
 
 /** Stands before the server at `url` until it is closed. */
-export async function faultProxy(url: string, { on = '127.0.0.1' }: ProxyOptions = {}): Promise<FaultProxy> {
+export async function faultProxy(url: string, { on = '127.0.0.1', target }: ProxyOptions = {}): Promise<FaultProxy> {
   const proxy = new FaultProxy(url)
+  if (target) proxy.target = target
   await proxy.listen(on)
   return proxy
 }
@@ -42,7 +48,7 @@ export class FaultProxy {
   /** Hears every statement and says what is to happen to it; undefined lets it pass. */
   onStatement: (text: string) => Fault | undefined = () => undefined
   /** Where new connections go: a fail-over moves it. */
-  target: { readonly host: string; readonly port: number }
+  target: Target
 
   readonly #url: URL
   readonly #protocol: Protocol
@@ -69,6 +75,7 @@ export class FaultProxy {
   get url(): string {
     const url = new URL(this.#url)
     url.port = String(this.port)
+    url.searchParams.delete('host')
     return url.href
   }
 
@@ -85,7 +92,7 @@ export class FaultProxy {
 
   /** Resets every open connection now. */
   reset(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy()
+    for (const socket of this.#sockets) cut(socket)
   }
 
   async close(): Promise<void> {
@@ -96,7 +103,7 @@ export class FaultProxy {
 
   #accept(client: Socket): void {
     client.on('error', () => {})
-    if (this.mode === 'refuse') return void client.resetAndDestroy()
+    if (this.mode === 'refuse') return cut(client)
     const server = connect({ ...this.target, noDelay: true })
     server.on('error', () => {})
     for (const socket of [client, server]) {
@@ -135,11 +142,11 @@ export class FaultProxy {
   }
 
   #harm({ execute, error, replyBytes = 0 }: Fault, text: string, sent: Buffer, client: Socket, server: Socket): Losing | undefined {
-    const cut = () => {
-      client.resetAndDestroy()
-      server.resetAndDestroy()
+    const cutBoth = () => {
+      cut(client)
+      cut(server)
     }
-    const answer = error === undefined ? cut : () => void client.write(this.#protocol.error(error))
+    const answer = error === undefined ? cutBoth : () => void client.write(this.#protocol.error(error))
     if (execute === null) {
       answer()
       return undefined
@@ -150,6 +157,12 @@ export class FaultProxy {
       else answer()
     })
   }
+}
+
+/** With a reset, where there is such a thing. */
+function cut(socket: Socket): void {
+  if (socket.remoteFamily === undefined) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 /** Holds back the reply to one statement, so that what follows happens when the server is done with it. */

@@ -3,8 +3,9 @@ import { after, before } from 'node:test'
 import { sql } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
 import type { Instance } from '../../src/model/run.ts'
-import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/ledger.ts'
+import { Ledger, openLedger, type LedgerOptions } from '../../src/runtime/ledger.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
+import { InlinePacemaker } from '../../src/runtime/pacemaker.ts'
 import { migrate } from '../../src/runtime/schema.ts'
 import { claim, type Claimed, type ClaimRequest } from '../../src/store/claim.ts'
 import type { DeathCheck } from '../../src/store/lost.ts'
@@ -58,6 +59,13 @@ export class Bench {
     return this.#willClose(await openLedger(this.url, { heartbeats: 'loop', ...options }))
   }
 
+  /** A ledger on a store of the test's making, which goes on sharing the connections of this bench. */
+  ledgerOn(store: Store, { patienceMs = 5000, sawOutage = false, ...options }: LedgerOptions & { patienceMs?: number; sawOutage?: boolean } = {}): Ledger {
+    const shared = { ...store, close: async () => {} }
+    const ledger = new Ledger(shared, new InlinePacemaker(async () => shared), patienceMs, options, sawOutage)
+    return this.#willClose(ledger)
+  }
+
   /** Claims and must succeed. */
   async claim(request: ClaimRequest, isDead: DeathCheck = nobodyDied): Promise<Claimed> {
     const outcome = await claim(this.store, request, isDead)
@@ -92,7 +100,7 @@ export class Bench {
   /** Moves the last heartbeat of a run into the past, as if its owner had been silent since. */
   async age(taskKey: string, seconds = 3600): Promise<void> {
     const { store } = this
-    await store.db.updateTable('task_runs').set({ heartbeat_at: store.plusSeconds(store.now(), sql.lit(-seconds)) }).where('task_key', '=', taskKey).execute()
+    await store.statement((db) => db.updateTable('task_runs').set({ heartbeat_at: store.plusSeconds(store.now(), sql.lit(-seconds)) }).where('task_key', '=', taskKey).execute())
   }
 
   #willClose<T extends { close(): Promise<void> }>(opened: T): T {

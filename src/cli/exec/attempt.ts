@@ -1,5 +1,6 @@
 /** One attempt: the claim's lease kept, the child run, and its end recorded. */
-import type { Claim, Ledger } from '../../index.ts'
+import { isLedgerError, type Claim, type Ledger } from '../../index.ts'
+import { boundText } from '../../model/text.ts'
 import type { Io } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import type { Log } from '../log.ts'
@@ -35,6 +36,13 @@ export interface AttemptEnd {
 /** The last bytes of the job's output that are kept. */
 const TAIL_BYTES = 16 * 1024
 
+/**
+ * A lease that is not renewed is given up at three quarters of it (runtime/heart.ts). SIGKILL comes within this part of
+ * it after that, and from a watchdog whose wrapper cannot act, within GRACE_PART_OF_LEASE after WATCHDOG_PART_OF_LEASE.
+ */
+export const GRACE_PART_OF_LEASE = 0.1
+const WATCHDOG_PART_OF_LEASE = 0.8
+
 /** Why the child was told to end before it did by itself. */
 type Cut = 'timeout' | 'lease' | null
 
@@ -56,9 +64,16 @@ export async function runAttempt(claim: Claim, scene: AttemptScene): Promise<Att
   const news: Parameters<Log>[0][] = []
   try {
     return await record(claim, scene, (fields) => news.push(fields), end, cut)
+  } catch (error) {
+    if (!isLedgerError(error) || error.code !== 'LEASE_LOST') throw error
+    news.push({ status: 'lease_lost', reason: error.message })
+    return { exitCode: EXIT.leaseLost, retryInMs: null }
   } finally {
-    // Recorded first, for a reader may be slow; told last, lest a line of ours stands in the middle of one of the job's.
+    // Recorded first, for a reader may be slow, and who is told to stop meanwhile just ends. Told last, lest a line of ours
+    // stands in the middle of one of the job's.
+    const standUp = stop.standDown()
     const lostOutput = await child.flushed()
+    standUp()
     for (const fields of news) tell(fields)
     if (lostOutput) tell({ status: 'output_lost', error: lostOutput.message })
   }
@@ -81,28 +96,32 @@ function childEnvironment(claim: Claim, env: NodeJS.ProcessEnv): NodeJS.ProcessE
   return window ? { ...child, RUNLEDGER_WINDOW_START: window.start.toISOString(), RUNLEDGER_WINDOW_END: window.end.toISOString() } : child
 }
 
-/** If we freeze (SIGSTOP, a paused container), the watchdog still knows when the job has to be over. */
+/** If we freeze (SIGSTOP, a paused container), the watchdog still knows when the job has to be over: before its lease is. */
 function keepWatchdogInformed(claim: Claim, watchdog: Watchdog): void {
-  const { leaseMs } = claim
-  watchdog.lease(leaseMs)
-  claim.onRenewed(() => watchdog.lease(leaseMs))
+  const safeMs = claim.leaseMs * WATCHDOG_PART_OF_LEASE
+  watchdog.lease(safeMs)
+  claim.onRenewed(() => watchdog.lease(safeMs))
 }
 
 /** Waits for the child, and ends it when its time or its lease is over. */
 async function supervise(claim: Claim, child: Child, scene: AttemptScene): Promise<{ end: ChildEnd; cut: Cut }> {
   let cut: Cut = null
+  let graceMs = scene.graceMs
   const endEarly = (why: NonNullable<Cut>) => {
     cut ??= why
-    void child.terminate('SIGTERM')
+    void child.terminate('SIGTERM', graceMs)
   }
-  const onLeaseLost = () => endEarly('lease')
+  const onLeaseLost = () => {
+    graceMs = Math.min(graceMs, claim.leaseMs * GRACE_PART_OF_LEASE) // When the lease is over, somebody else may begin.
+    endEarly('lease')
+  }
   claim.signal.addEventListener('abort', onLeaseLost)
   if (claim.signal.aborted) onLeaseLost()
   const stopTimer = scene.timeoutMs === null ? () => {} : startTimer(scene.timeoutMs, () => endEarly('timeout'))
   const unguide = scene.stop.guide(child)
   try {
     const end = await child.ended
-    if (cut !== null || scene.stop.requested) await child.terminate('SIGTERM') // Nobody of the group may outlive its run.
+    if (cut !== null || scene.stop.requested) await child.terminate('SIGTERM', graceMs) // Nobody of the group may outlive its run.
     return { end, cut }
   } finally {
     unguide()
@@ -128,11 +147,8 @@ type Tell = (fields: Parameters<Log>[0]) => unknown
 
 async function record(claim: Claim, { stop }: AttemptScene, tell: Tell, end: ChildEnd, cut: Cut): Promise<AttemptEnd> {
   const exitCode = exitCodeOf(end)
-  const outputTail = end.outputTail.toString('utf8')
-  if (cut === 'lease') {
-    tell({ status: 'lease_lost', reason: (claim.signal.reason as Error).message })
-    return { exitCode: EXIT.leaseLost, retryInMs: null }
-  }
+  const outputTail = boundText(end.outputTail, TAIL_BYTES, 'tail', end.unkeptBytes)
+  if (cut === 'lease') throw claim.signal.reason
   if (cut === 'timeout') return recordFailure(claim, tell, EXIT.timeout, 'timeout', { error: 'the job ran into --timeout', outputTail })
   if (end.signal !== null) {
     const told = stop.by === null ? '' : ` after runledger was told to stop by ${stop.by}`

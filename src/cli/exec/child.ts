@@ -6,6 +6,7 @@ import { endOfGroup, signalGroup } from './group.ts'
 import { openOutput } from './output.ts'
 import type { Output } from './output.ts'
 import { startTail } from './tail.ts'
+import type { Tail } from './tail.ts'
 import type { Watchdog } from './watchdog.ts'
 
 export interface ChildSpec {
@@ -29,6 +30,8 @@ export interface ChildEnd {
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
   readonly outputTail: Buffer
+  /** How many bytes of output came before those of the tail. */
+  readonly unkeptBytes: number
 }
 
 export interface Child {
@@ -40,8 +43,8 @@ export interface Child {
   readonly ended: Promise<ChildEnd>
   /** To every process of the group; false when nobody was reached, or the child is over and its group is not being ended. */
   signal(name: NodeJS.Signals): boolean
-  /** `first` to the group now, SIGKILL after `graceMs`; resolves when none of the group is left. May be called again. */
-  terminate(first: NodeJS.Signals): Promise<void>
+  /** `first` to the group now, SIGKILL after `graceMs` (that of the spec); resolves when none of the group is left. May be called again. */
+  terminate(first: NodeJS.Signals, graceMs?: number): Promise<void>
   /**
    * Resolves, after `ended`, when its output is written to our stdout and stderr, or their readers are gone; with the error if
    * some was lost (disk full). It waits for a slow reader as long as that takes, and process.exit() would wait as well: record
@@ -63,7 +66,7 @@ export async function startChild(spec: ChildSpec): Promise<Child | CannotStart> 
     await spec.watchdog.dismiss()
     return started
   }
-  return supervise(started, spec, output, () => tail.contents())
+  return supervise(started, spec, output, tail)
 }
 
 async function spawnChild(spec: ChildSpec, output: Output): Promise<ChildProcess | CannotStart> {
@@ -85,7 +88,7 @@ async function spawnChild(spec: ChildSpec, output: Output): Promise<ChildProcess
   }
 }
 
-function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: () => Buffer): Child {
+function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: Tail): Child {
   const pid = child.pid!
   let over = false
   let gone = false
@@ -98,17 +101,19 @@ function supervise(child: ChildProcess, spec: ChildSpec, output: Output, tail: (
     over = true
     unwatched = (terminating ?? Promise.resolve()).then(() => spec.watchdog.dismiss())
     await output.drain()
-    return { exitCode, signal, outputTail: tail() }
+    const outputTail = tail.contents()
+    return { exitCode, signal, outputTail, unkeptBytes: tail.total - outputTail.length }
   }
 
   function signal(name: NodeJS.Signals): boolean {
     return (!over || (terminating !== null && !gone)) && signalGroup(pid, name)
   }
 
-  function terminate(first: NodeJS.Signals): Promise<void> {
+  function terminate(first: NodeJS.Signals, graceMs = spec.graceMs): Promise<void> {
     signalGroup(pid, first)
     signalGroup(pid, 'SIGCONT') // a stopped process gets no signal but KILL until it goes on
-    return (terminating ??= endOfGroup(pid, spec.graceMs).then(() => void (gone = true)))
+    if (terminating === null || graceMs < spec.graceMs) terminating = endOfGroup(pid, graceMs).then(() => void (gone = true))
+    return terminating
   }
 
   async function flushed(): Promise<Error | null> {

@@ -1,12 +1,13 @@
 /** The story of one `exec`: take up what is due, run the own window, and what was queued meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { checkLaunch, openLedger, type Claim, type Conflict, type Launch, type Ledger, type RunRef } from '../../index.ts'
+import { checkLaunch, isLedgerError, openLedger, type Claim, type Conflict, type Launch, type Ledger, type RunRef } from '../../index.ts'
+import { leaseTerms } from '../../model/lease.ts'
 import type { FlagValues, Io } from '../command.ts'
 import { connectTimeout, databaseUrl } from '../database.ts'
 import { EXIT } from '../exit.ts'
 import type { Log } from '../log.ts'
-import { runAttempt, type AttemptEnd, type Job } from './attempt.ts'
+import { GRACE_PART_OF_LEASE, runAttempt, type AttemptEnd, type Job } from './attempt.ts'
 import { logLine } from './log-line.ts'
 import { listenForStop, type Stop } from './stop.ts'
 import { startWatchdog, type Watchdog } from './watchdog.ts'
@@ -38,13 +39,15 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
   const { taskKey: ownKey } = checkLaunch(plan.launch) // Before anything is opened: a usage error must not depend on the database.
   const stop = listenForStop()
   const instanceId = uuidv7()
-  const first = await startWatchdog({ instanceId, graceMs: plan.graceMs })
+  const { leaseMs } = leaseTerms(plan.launch.lease, plan.launch.heartbeat)
+  const watch = () => startWatchdog({ instanceId, graceMs: Math.min(plan.graceMs, leaseMs * GRACE_PART_OF_LEASE) })
+  const first = await watch()
   try {
     const helpers = first.pid === null ? [] : [first.pid]
     const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
     let spare: Watchdog | null = first
     const nextWatchdog = async () => {
-      const watchdog = spare ?? (await startWatchdog({ instanceId, graceMs: plan.graceMs }))
+      const watchdog = spare ?? (await watch())
       spare = null
       return watchdog
     }
@@ -55,7 +58,7 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
     }
   } finally {
     await first.dismiss()
-    stop.end()
+    stop.standDown()
   }
 }
 
@@ -64,7 +67,8 @@ async function tellStory(scene: Scene): Promise<number> {
   const before = onlyOwn ? [] : await runDue(scene)
   if (stop.requested) return stop.exitCode
   const own = before.find(({ isOwn }) => isOwn)?.exitCode ?? (await runOwn(scene))
-  const after = onlyOwn || stop.requested ? [] : await runDue(scene)
+  if (own === EXIT.leaseLost) return own // The database is gone, or others do the task's work by now.
+  const after = onlyOwn || stop.requested ? [] : ((await ifReachable(scene, () => runDue(scene))) ?? [])
   return own !== 0 ? own : ([...before, ...after].find(({ exitCode }) => exitCode !== 0)?.exitCode ?? own)
 }
 
@@ -108,14 +112,33 @@ async function runClaim(scene: Scene, claimed: Claim): Promise<number> {
   for (let claim = claimed; ; ) {
     const end: AttemptEnd = await runAttempt(claim, scene)
     if (end.retryInMs === null || stop.requested) return end.exitCode
-    await sleep(end.retryInMs, undefined, { signal: stop.signal }).catch(() => {}) // Told to stop: the run stays pending.
+    await pause(end.retryInMs, stop.signal) // Told to stop: the run stays pending.
     if (stop.requested) return end.exitCode
-    const next = await ledger.takeUp(refOf(claim), launch)
+    const next = await ifReachable(scene, () => ledger.takeUp(refOf(claim), launch))
+    if (next === null) return end.exitCode
     if (next.status === 'conflict') {
       log(conflictLine(scene, next))
       return end.exitCode
     }
     claim = next
+  }
+}
+
+/** For what is left when a job has run: a database that is gone by then must not look as if it had not run (exit code 69). */
+async function ifReachable<T>({ ledger, launch, log }: Scene, work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isLedgerError(error) || error.code !== 'DATABASE_UNAVAILABLE') throw error
+    log(logLine(ledger.instance, { task: launch.task, status: 'unavailable', error: error.message }))
+    return null
+  }
+}
+
+/** However long: Node's own timers fire at once beyond 2^31 - 1 ms. */
+async function pause(ms: number, until: AbortSignal): Promise<void> {
+  for (const due = performance.now() + ms; !until.aborted && performance.now() < due; ) {
+    await sleep(Math.min(due - performance.now(), 86_400_000), undefined, { signal: until }).catch(() => {}) // Only an abort rejects.
   }
 }
 

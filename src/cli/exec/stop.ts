@@ -1,7 +1,7 @@
 /** A request to stop, from the first signal on: to the job while there is one, to our own waiting otherwise. */
 import { constants } from 'node:os'
 import type { Child } from './child.ts'
-import { onSignals } from './signals.ts'
+import { onSignals, type SignalOrder } from './signals.ts'
 
 export interface Stop {
   readonly requested: boolean
@@ -13,8 +13,8 @@ export interface Stop {
   readonly by: NodeJS.Signals | null
   /** Signals go to this child from now on. Returns how to take that back. */
   guide(child: Child): () => void
-  /** Signals do again what they do to any process. */
-  end(): void
+  /** Signals do again what they do to any process; until the returned function is called. */
+  standDown(): () => void
 }
 
 export function listenForStop(): Stop {
@@ -22,13 +22,14 @@ export function listenForStop(): Stop {
   let by: NodeJS.Signals | null = null
   let child: Child | null = null
 
-  const end = onSignals((signal, order) => {
+  function heed(signal: NodeJS.Signals, order: SignalOrder): void {
     if (order === 'forward') return void child?.signal(signal)
     if (order === 'kill') return void child?.signal('SIGKILL')
     by = signal
     abort.abort()
     void child?.terminate(signal)
-  })
+  }
+  let ignore = onSignals(heed)
 
   return {
     get requested() {
@@ -46,6 +47,9 @@ export function listenForStop(): Stop {
       if (by !== null) void child.terminate(by)
       return () => void (child = null)
     },
-    end,
+    standDown() {
+      ignore()
+      return () => void (ignore = onSignals(heed))
+    },
   }
 }

@@ -1,7 +1,7 @@
 /** The watchdog's program: POSIX sh, for dash, busybox ash and bash alike. watchdog.ts says what it does and why. */
 
 /**
- * Descriptor 3 is the socket to the wrapper. `$1` is the instance, `$2` the grace period in seconds.
+ * Descriptor 3 is the socket to the wrapper. `$1` is the instance, `$2` the grace period in tenths of a second.
  *
  * - 4 and 5 become pipes: shells put short here-documents into one. bash before 5.1 uses a file: then named pipes, unlinked.
  * - A trapped signal makes `read` fail as end-of-file does (dash tells the two apart by nothing), but only end-of-file
@@ -53,7 +53,7 @@ end_group() {
   deadline=
   kill -TERM -"$group" && kill -CONT -"$group"
   i=0
-  while [ $i -lt "$grace" ] && kill -0 -"$group"; do sleep 1; i=$((i + 1)); done
+  while [ $i -lt "$grace" ] && kill -0 -"$group"; do sleep 0.1; i=$((i + 1)); done
   kill -KILL -"$group"
 }
 hunt() {

@@ -35,7 +35,7 @@ export interface Watchdog {
 
 export interface WatchdogOptions {
   readonly instanceId: string
-  /** Between TERM and KILL for a job past its lease; in whole seconds, rounded up. */
+  /** Between TERM and KILL for a job past its lease; in tenths of a second, rounded up. */
   readonly graceMs: number
   /** The POSIX shell; tests name others. */
   readonly shell?: readonly [string, ...string[]]
@@ -48,7 +48,7 @@ const PATIENCE_MS = 250
 /** Starts it: about 2 ms, which may pass while a claim is made. Never rejects; see `problem`. */
 export async function startWatchdog({ instanceId, graceMs, shell = ['/bin/sh'] }: WatchdogOptions): Promise<Watchdog> {
   const [file, ...flags] = shell
-  const args = [...flags, '-c', WATCHDOG_SCRIPT, 'runledger-watchdog', instanceId, String(Math.ceil(graceMs / 1000))]
+  const args = [...flags, '-c', WATCHDOG_SCRIPT, 'runledger-watchdog', instanceId, String(Math.ceil(graceMs / 100))]
   // Under another name than the job's own: it must not take itself for the job. A `sleep` of its can be told by it too.
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', RUNLEDGER_WATCHDOG_OF: instanceId }
   try {

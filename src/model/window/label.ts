@@ -1,7 +1,7 @@
 /** The label of a window: what a clock in the zone shows when it opens, made unique where the zone repeats itself. */
 import { LONGEST_FOLD_MS, clockChanges, repeatedReadings } from './clock-change.ts'
 import type { Reading } from './wall-clock.ts'
-import { MINUTE_MS, SECOND_MS, writeReading } from './wall-clock.ts'
+import { writeReading } from './wall-clock.ts'
 import { offsetMs, writeOffset } from './zone.ts'
 
 /**
@@ -10,17 +10,15 @@ import { offsetMs, writeOffset } from './zone.ts'
  */
 export function labelOf(zone: string, at: number, seconds: boolean): string {
   const offset = offsetMs(zone, at)
-  const reading = at + offset
-  const unit = seconds ? SECOND_MS : MINUTE_MS
-  const label = writeReading(reading, seconds)
-  return isShownTwice(zone, at, Math.floor(reading / unit) * unit, unit) ? label + writeOffset(offset) : label
+  const label = writeReading(at + offset, seconds)
+  return isShownTwice(zone, at, at + offset) ? label + writeOffset(offset) : label
 }
 
-/** Whether any of the readings `[first, first + span)`, one of them shown at `at`, is shown at another instant as well. */
-function isShownTwice(zone: string, at: number, first: Reading, span: number): boolean {
+/** Whether the reading shown at `at` is shown at another instant as well. */
+function isShownTwice(zone: string, at: number, reading: Reading): boolean {
   for (const change of clockChanges(zone, at - LONGEST_FOLD_MS, at + LONGEST_FOLD_MS)) {
-    const repeated = repeatedReadings(change)
-    if (repeated.first < repeated.end && first < repeated.end && first + span > repeated.first) return true
+    const { first, end } = repeatedReadings(change)
+    if (reading >= first && reading < end) return true
   }
   return false
 }

@@ -57,49 +57,47 @@ export function* strikesFrom(beat: Beat, zone: string, from: number): Generator<
   }
 }
 
-/** The strikes at or before `until`, latest first. */
-export function* strikesUpTo(beat: Beat, zone: string, until: number): Generator<number> {
-  if (beat.by === 'elapsed') {
-    for (let at = Math.floor(until / beat.ms) * beat.ms; ; at -= beat.ms) yield at
-  }
+/** The latest strike at or before `until`; null when there is none in the years 1 to 9999. */
+export function lastStrike(beat: Beat, zone: string, until: number): number | null {
+  if (beat.by === 'elapsed') return Math.floor(until / beat.ms) * beat.ms
   for (let last = until; ; last -= CHUNK_MS) {
     const reading = beat.pattern.lastAtOrBefore(last + FARTHEST_OFFSET_MS)
-    if (reading === null) return
+    if (reading === null) return null
+    // The same leap, the other way.
     last = Math.min(last, reading + FARTHEST_OFFSET_MS)
-    yield* strikesWithinBackwards(beat, zone, last - CHUNK_MS + 1, last)
+    const strike = lastStrikeWithin(beat, zone, last - CHUNK_MS + 1, last)
+    if (strike !== null) return strike
   }
 }
 
 function* strikesWithin({ pattern, rule }: WallClockBeat, zone: string, from: number, to: number): Generator<number> {
   for (const stretch of stretches(zone, from, to)) {
-    const { first, last } = ownReadings(rule, stretch, from, to)
+    const { first, last } = ownReadings(rule, stretch, from)
     let previous = -Infinity
     for (let reading = pattern.firstAtOrAfter(first); reading !== null && reading <= last; reading = pattern.firstAtOrAfter(reading + SECOND_MS)) {
       const at = strikeOf(reading, stretch)
+      // All that a gap skipped, and a reading shown just after it, strike at the one instant.
       if (at > previous) yield at
       previous = at
     }
   }
 }
 
-function* strikesWithinBackwards({ pattern, rule }: WallClockBeat, zone: string, from: number, to: number): Generator<number> {
+function lastStrikeWithin({ pattern, rule }: WallClockBeat, zone: string, from: number, to: number): number | null {
   for (const stretch of stretches(zone, from, to).toReversed()) {
-    const { first, last } = ownReadings(rule, stretch, from, to)
-    let previous = Infinity
-    for (let reading = pattern.lastAtOrBefore(last); reading !== null && reading >= first; reading = pattern.lastAtOrBefore(reading - SECOND_MS)) {
-      const at = strikeOf(reading, stretch)
-      if (at < previous) yield at
-      previous = at
-    }
+    const { first, last } = ownReadings(rule, stretch, from)
+    const reading = pattern.lastAtOrBefore(last)
+    if (reading !== null && reading >= first) return strikeOf(reading, stretch)
   }
+  return null
 }
 
-/** The readings that strike in this stretch and in `[from, to]`; none when `first` is after `last`. */
-function ownReadings(rule: ClockRule, stretch: Stretch, from: number, to: number): { first: Reading; last: Reading } {
+/** The readings that strike in this stretch, not before `from`; none when `first` is after `last`. */
+function ownReadings(rule: ClockRule, stretch: Stretch, from: number): { first: Reading; last: Reading } {
   const first = firstReading(rule, stretch)
   return {
     first: from > stretch.start ? Math.max(first, from + stretch.offset) : first,
-    last: Math.min(stretch.end - 1, to) + stretch.offset,
+    last: stretch.end - 1 + stretch.offset,
   }
 }
 

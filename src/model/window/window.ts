@@ -1,7 +1,7 @@
 /** Windows of a schedule: the one an instant belongs to, the next, and all between two instants. */
 import { invalidOption } from '../errors.ts'
 import { labelOf } from './label.ts'
-import { strikesFrom, strikesUpTo } from './occurrence.ts'
+import { lastStrike, strikesFrom } from './occurrence.ts'
 import type { Schedule } from './schedule.ts'
 import { FIRST_READING, LAST_READING } from './wall-clock.ts'
 
@@ -15,8 +15,8 @@ export interface Window {
 
 /** The window that began latest at or before `now`; null when none has since the year 1. */
 export function windowAt(schedule: Schedule, now: Date): Window | null {
-  const start = strikesUpTo(schedule.beat, schedule.zone, instantMs('now', now)).next().value
-  return start === undefined || start < FIRST_READING ? null : windowOf(schedule, start, nextStartMs(schedule, start))
+  const start = lastStrike(schedule.beat, schedule.zone, instantMs('now', now))
+  return start === null || start < FIRST_READING ? null : windowOf(schedule, start, nextStartMs(schedule, start))
 }
 
 /** When the first window after `after` begins: strictly later, so that a loop over it always moves. */

@@ -141,9 +141,9 @@ describe('output', { timeout: 60_000 }, () => {
   })
 
   it('a stdout that somebody has made non-blocking is waited for', async (t) => {
-    // node's own process.stdout does that to a pipe it shares with us
-    const script = piped(`node -e 'process.stdout.write(""); require("child_process").spawnSync(process.argv[1], process.argv.slice(2), { stdio: "inherit" })' "$@"`, 'sleep 1; sha256sum')
-    const wrapper = startWrapper(t, sh('seq 1 300000'), { under: ['sh', '-c', script, 'sh'] })
+    // As a Node process beside us does, as long as it lives, to a pipe it shares with us.
+    const beside = `node -e 'process.stdout.write(""); setInterval(() => require("fs").existsSync("go") && process.exit(), 20)' &`
+    const wrapper = startWrapper(t, sh('sleep 1; seq 1 300000'), { under: ['sh', '-c', piped(`{ ${beside} "$@"; echo >go; }`, 'sleep 2; sha256sum'), 'sh'] })
     const expected = createHash('sha256').update(spawnSync('seq', ['1', '300000'], { maxBuffer: 1 << 24 }).stdout).digest('hex')
     assert.equal(String((await wrapper.end).stdout).slice(0, 64), expected)
   })

@@ -1,13 +1,13 @@
 /** Signals to the wrapper reach every process of the job; two of them, or patience at its end, kill it. */
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exitCodeOf } from '../../../src/cli/exec/signals.ts'
-import { eventually, isRunning, procFile, processesOf, startWrapper } from './wrapper.ts'
+import { eventually, isRunning, kill, procFile, processesOf, startWrapper } from './wrapper.ts'
 import type { Wrapper, WrapperOptions } from './wrapper.ts'
 
 /** Started, and so far that it printed `ready`. */
@@ -66,6 +66,17 @@ describe('signals', { timeout: 60_000 }, () => {
     process.kill(pid, 'SIGTERM')
     assert.equal((await wrapper.end).exitCode, 143)
     assert.deepEqual(processesOf(wrapper.mark), [])
+  })
+
+  it('a zombie that nobody reaps is not waited for', async (t) => {
+    // The inner shell leaves the group, by way of exec, with a child in it that it will never wait for.
+    const script = 'sh -c "sleep 0.1 & exec setsid sleep 60" & left=$!; sleep 0.5; echo $left >left; echo ready; exec sleep 300'
+    const { wrapper, pid } = await ready(t, script, { env: { FIXTURE_GRACE_MS: '300' } })
+    const start = performance.now()
+    process.kill(pid, 'SIGTERM')
+    assert.equal((await wrapper.end).exitCode, 143)
+    assert.ok(performance.now() - start < 5000)
+    kill(Number(readFileSync(join(wrapper.folder, 'left'), 'utf8')))
   })
 
   it('a second request kills at once', async (t) => {

@@ -21,7 +21,16 @@ test('a change at the end of the span counts, one at its beginning does not', ()
 })
 
 test('two changes a week apart, back to the same offset, are both found (Recife 2000)', () => {
-  assert.deepEqual(changes('America/Recife', '2000-10-01T00:00:00Z', '2000-11-01T00:00:00Z'), ['2000-10-08T03:00:00.000Z -3 -2', '2000-10-15T02:00:00.000Z -2 -3'])
+  assert.deepEqual(changes('America/Recife', '2000-10-07T12:00:00Z', '2000-11-01T00:00:00Z'), ['2000-10-08T03:00:00.000Z -3 -2', '2000-10-15T02:00:00.000Z -2 -3'])
+})
+
+test('offsets are whole milliseconds, also those of local mean time', () => {
+  assert.equal(offsetMs('Africa/Blantyre', Date.UTC(1908, 0, 1)), 7_818_000)
+})
+
+test('UTC needs no Intl, which costs a short process 15 ms', (context) => {
+  context.mock.method(Intl, 'DateTimeFormat', () => assert.fail('Intl was asked'))
+  assert.equal(offsetMs('UTC', 0), 0)
 })
 
 const EVENTFUL: readonly (readonly [string, number, number])[] = [

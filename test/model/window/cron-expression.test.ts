@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseCron } from '../../../src/model/window/cron-expression.ts'
+import { parseField } from '../../../src/model/window/cron-field.ts'
 import { writeReading } from '../../../src/model/window/wall-clock.ts'
 import { assertRefused } from './refusal.ts'
 
@@ -32,6 +33,7 @@ const SAME: readonly (readonly [string, string, string])[] = [
   ['a step of a range stays in it', '10-30/10 * * * *', '10,20,30 * * * *'],
   ['a step of the whole field strikes once', '*/60 */24 * * *', '0 0 * * *'],
   ['lists may overlap and be out of order', '30,0-10/5,5 * * * *', '0,5,10,30 * * * *'],
+  ['a value given twice counts once', '0,30 3,3 * * *', '0,30 3 * * *'],
   ['a question mark is a star', '0 0 ? * 1', '0 0 * * 1'],
   ['@yearly is New Year', '@yearly', '0 0 1 1 *'],
   ['@annually is @yearly', '@annually', '0 0 1 1 *'],
@@ -48,6 +50,10 @@ for (const [promise, one, other] of SAME) {
     assert.deepEqual(readings(one, 40).map(strip), readings(other, 40).map(strip))
   })
 }
+
+test('the values of a field are in order, each once', () => {
+  assert.deepEqual(parseField({ name: 'hour', min: 0, max: 23, cycle: 24 }, '9,3-5,4,9'), [3, 4, 5, 9])
+})
 
 test('seconds strike within their minute', () => {
   assert.deepEqual(readings('15,45 30 2 * * *', 3), ['2026-01-01-02:30:15', '2026-01-01-02:30:45', '2026-01-02-02:30:15'])
@@ -144,6 +150,7 @@ test('what is quoted in a refusal is short, and control characters in it are esc
 
 test('dates so rare that they come once in 28 or 40 years are accepted', () => {
   assert.deepEqual(readings('0 0 29 2 */7', 2), ['2032-02-29-00:00', '2060-02-29-00:00'])
+  assert.deepEqual(readings('0 0 * 2 1#5', 2), ['2044-02-29-00:00', '2072-02-29-00:00'])
   assert.deepEqual(readings('0 0 29 2 */7', 2, Date.UTC(2088, 2, 1)), ['2128-02-29-00:00', '2156-02-29-00:00'])
 })
 

@@ -7,6 +7,7 @@ import { cron, every } from '../../../src/model/window/schedule.ts'
 import type { Window } from '../../../src/model/window/window.ts'
 import { launchWindow, nextStart, windowAt, windowsBetween } from '../../../src/model/window/window.ts'
 import { cronEntries, periods, places } from './random-schedules.ts'
+import { milliseconds } from './stopwatch.ts'
 
 const RARE = ['0 0 29 2 *', '0 0 29 2 */7', '30 2 29 2 1', '0 0 LW 2 *', '0 3 * 2 1#5', '* * 29 2 *', '59 23 31 12 *', '*/7 1-3 8-14 3,11 */7']
 
@@ -92,16 +93,6 @@ promise('no two windows have one label', (situation) => {
   const windows = following(situation)
   assert.equal(new Set(windows.map((window) => window.label)).size, windows.length)
 }, 300)
-
-/** The best of three, since a busy machine may stop the process in the middle of any one. */
-function milliseconds(work: () => unknown): number {
-  const once = (): number => {
-    const began = performance.now()
-    work()
-    return performance.now() - began
-  }
-  return Math.min(once(), once(), once())
-}
 
 test('no call takes 50 ms, however rare the date', (context) => {
   let slowest = 0

@@ -66,6 +66,10 @@ test('a jump of exactly three hours is caught up (Casey 2009), one of a day is n
   assert.deepEqual(labels(cron('30 3 * * *', 'Pacific/Apia'), '2011-12-29T14:00:00Z', '2011-12-30T13:00:00Z'), [])
 })
 
+test('a day whose midnight is in a jump of seven hours begins after it all the same (Davis 1969)', () => {
+  assert.equal(windowAt(every('1d', 'Antarctica/Davis'), new Date('1969-02-01T03:00:00Z'))!.label, '1969-02-01-07:00')
+})
+
 test('a fold across midnight is searched in the order of time, not of the calendar (Newfoundland 2010, 00:01 back to 23:01)', () => {
   assert.deepEqual(labels(cron('0,30 * * * *', 'America/St_Johns'), '2010-11-07T01:00:00Z', '2010-11-07T04:00:01Z'), [
     '2010-11-06-22:30', '2010-11-06-23:00', '2010-11-06-23:30-02:30', '2010-11-07-00:00-02:30', '2010-11-06-23:30-03:30', '2010-11-07-00:00-03:30', '2010-11-07-00:30',

@@ -1,0 +1,26 @@
+/** case 56: sessions are ended by the server, as a restart or an administrator does, while a job runs. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { eachServerLedger, killSessions } from '../support/each-server.ts'
+import { startFixture } from './process.ts'
+
+eachServerLedger('killed sessions', (bench, db) => {
+  it('case 56: a process whose sessions are killed five times during its job completes it under the same fence', async (t) => {
+    const task = bench.task()
+    const job = startFixture(t, 'job', [bench.url, task, 'a', '2s'])
+    const { claimed: fence } = await job.says('claimed')
+    const killed: number[] = []
+    for (let round = 0; round < 5; round++) {
+      await job.says('renewed') // The heartbeats have their connection back.
+      killed.push(await killSessions(db, bench.url))
+    }
+    job.send('complete')
+
+    assert.deepEqual(await job.says('completed'), { completed: fence })
+    assert.deepEqual(await job.ended, [0, null])
+    assert.ok(killed.every((sessions) => sessions >= 1), `sessions killed: ${killed.join(' ')}`)
+    const row = await bench.row(`${task}:a`)
+    assert.deepEqual([row['status'], row['attempt'], String(row['fence'])], ['completed', 1, fence])
+    assert.deepEqual(await bench.outcomes(`${task}:a`), [])
+  })
+})

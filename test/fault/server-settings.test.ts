@@ -1,0 +1,96 @@
+/** Settings of a whole server that change under the ledger: read-only, and another time zone. */
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import { after, before, it } from 'node:test'
+import { openLedger } from '../../src/runtime/ledger.ts'
+import { migrate } from '../../src/runtime/schema.ts'
+import { killSessions, userUrl, type TestServer } from '../support/each-server.ts'
+import { onlyOn } from '../support/only-on.ts'
+import { privateServer, type PrivateServer } from '../support/private-server.ts'
+import { startFixture } from './process.ts'
+
+onlyOn('postgres', 'server settings', (db) => {
+  let url: string
+  before(async () => {
+    url = await db.url()
+    await migrate(url)
+  })
+
+  readOnlyTests(db, () => url, async (on) => {
+    await db.admin(`begin read write; alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = ${on ? 'on' : 'off'}; commit`, url)
+    await killSessions(db, url) // It is for new sessions.
+  })
+})
+
+for (const name of ['mariadb', 'mysql'] as const) {
+  onlyOn(name, 'server settings', (db) => {
+    let server: PrivateServer
+    let url: string
+    before(async () => {
+      server = await privateServer(name)
+      await db.admin('create database ledger', server.url)
+      url = await userUrl(db, new URL('/ledger', server.url).href, 'secret') // An administrator may write to a read-only server.
+      await migrate(url)
+    })
+    after(() => server?.remove())
+
+    readOnlyTests(db, () => url, async (on) => {
+      await db.admin(`set global read_only = ${on ? 1 : 0}`, server.url)
+    })
+
+    it('case 43: instants are the same for every host, whatever the zones of server and hosts', async (t) => {
+      await db.admin(`set global time_zone = '+05:45'`, server.url)
+      const at = '2026-03-08T07:30:00Z'
+
+      const claiming = await startFixture(t, 'zone', [url, 'zones', at, 'claim'], { TZ: 'America/New_York' }).says('instants')
+      const reading = await startFixture(t, 'zone', [url, 'zones', at, 'read'], { TZ: 'Asia/Tokyo' }).says('instants')
+      const [{ heartbeat, age, start } = {}] = await db.admin(
+        `select unix_timestamp(convert_tz(heartbeat_at, '+00:00', @@session.time_zone)) as heartbeat, timestampdiff(microsecond, heartbeat_at, utc_timestamp(6)) / 1e6 as age, cast(window_start as char) as start from task_runs where task_name = 'zones'`,
+        url,
+      )
+
+      assert.deepEqual([claiming['offset'], reading['offset']], [300, -540], 'the hosts have zones of their own')
+      assert.deepEqual(reading['instants'], claiming['instants'])
+      const [windowStart, windowEnd, , heartbeatAt] = claiming['instants'] as number[]
+      assert.deepEqual([windowStart, windowEnd], [Date.parse('2026-03-08T07:00:00Z'), Date.parse('2026-03-08T08:00:00Z')])
+      assert.match(String(start), /^2026-03-08 07:00:00/)
+      assert.ok(Math.abs(Number(heartbeat) * 1000 - heartbeatAt!) < 2, 'SQL and client see one heartbeat')
+      const ageSeenHere = (Date.now() - heartbeatAt!) / 1000
+      assert.ok(Math.abs(ageSeenHere - Number(age)) < 2 && Number(age) >= 0, `age ${String(age)} s by SQL, ${ageSeenHere} s by the client`)
+    })
+  })
+}
+
+/** case 59 */
+function readOnlyTests(db: TestServer, url: () => string, setReadOnly: (on: boolean) => Promise<void>): void {
+  it('case 59: a read-only database refuses a launch by name, nothing is started and nothing recorded', async (t) => {
+    await setReadOnly(true)
+    t.after(() => setReadOnly(false))
+    const ledger = await openLedger(url(), { connectTimeout: '100ms' })
+    t.after(() => ledger.close())
+
+    await assert.rejects(ledger.run({ task: 'refused', key: 'a' }, () => assert.fail('the job was started')), { code: 'DATABASE_UNAVAILABLE', message: /read-only/ })
+
+    assert.deepEqual(await ledger.runs({ task: 'refused' }), [])
+  })
+
+  it('case 59: a run whose database is read-only for a while goes on under the same fence and is completed', async (t) => {
+    const beats = new EventEmitter()
+    const ledger = await openLedger(url(), { heartbeats: 'loop', onHeartbeatError: (error) => beats.emit('missed', error) })
+    t.after(() => ledger.close())
+    const claim = await ledger.claim({ task: 'surprised', key: 'a', lease: '5s', heartbeat: '100ms' })
+    assert.ok(claim.status === 'claimed')
+    claim.onRenewed(() => beats.emit('renewed'))
+
+    const missed = once(beats, 'missed')
+    await setReadOnly(true)
+    await missed
+    await setReadOnly(false)
+    await once(beats, 'renewed')
+    await claim.complete()
+
+    const { run, history } = await ledger.show(claim.taskKey)
+    assert.deepEqual([run?.status, run?.attempt, run?.fence, history.length], ['completed', 1, claim.fence, 1])
+    assert.equal((await db.admin(`select count(*) as n from task_runs where task_name = 'surprised'`, url()))[0]?.['n'], 1)
+  })
+}
