@@ -78,12 +78,14 @@ async function paused(service: PaymentService, window: string): Promise<void> {
   const job = startJob(service, window)
   await job.begun
   await sleep(random() * 400)
-  if (!job.process.kill('SIGSTOP')) return void (await job.end)
+  if (!job.process.kill('SIGSTOP')) return job.end
   tally.paused++
   await sleep(LEASE_MS * 1.2)
-  await startJob(service, window).end
+  const successor = startJob(service, window)
+  // Not for ever: if the paused one holds the lock of the statements' file, nobody gets on until it wakes up.
+  await Promise.race([successor.end, sleep(LEASE_MS * 2)])
   job.process.kill('SIGCONT')
-  await job.end
+  await Promise.all([successor.end, job.end])
 }
 
 async function twice(service: PaymentService, window: string): Promise<void> {
@@ -98,12 +100,13 @@ function startJob(service: PaymentService, window: string) {
   const begun = Promise.race([once(job.stdout, 'data'), once(job, 'close')])
   let said = ''
   job.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  const end = once(job, 'close').then(([code, signal]) => {
+  const ended = async () => {
+    const [code, signal] = (await once(job, 'close')) as [number | null, NodeJS.Signals | null]
     if (code === 77) tally.refused++
     else if (code === 75) tally.leaseLost++
-    else if (signal !== 'SIGKILL' && ![0, 73, 76].includes(code as number)) throw new Error(`the job ended with ${code ?? signal}: ${said}`)
-  })
-  return { process: job, begun, end }
+    else if (signal !== 'SIGKILL' && ![0, 73, 76].includes(code!)) throw new Error(`the job ended with ${code ?? signal}: ${said}`)
+  }
+  return { process: job, begun, end: ended() }
 }
 
 /** What an operator does with the list of `runledger effects --in-doubt`: asks the other side, and says so. */

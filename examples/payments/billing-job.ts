@@ -14,7 +14,7 @@ const [window = ''] = process.argv.slice(2)
 const { RUNLEDGER_DB = '', PAYMENTS_URL = '', STATEMENTS = '' } = process.env
 
 const ledger = await openLedger(RUNLEDGER_DB, { heartbeats: 'loop' })
-const statements = new DatabaseSync(STATEMENTS, { timeout: 10_000 })
+const statements = new DatabaseSync(STATEMENTS, { timeout: 60_000 })
 try {
   // A lease as short as this is for a demonstration: a paused job is to lose it while you watch.
   const outcome = await ledger.run({ task: 'billing', key: window, overlap: 'allow', lease: '2s', heartbeat: '200ms', maxAttempts: 100, backoff: 0 }, bill)
