@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { NotPerformed, type Claim, type EffectRecord } from '../../src/index.ts'
+import { openStore } from '../../src/runtime/open-store.ts'
+import { takeEffect } from '../../src/store/begin-effect.ts'
+import { readEffect } from '../../src/store/read-effect.ts'
 import { eachDatabase } from '../support/databases.ts'
 import { claimOf, openTwo, rejectsWith, takeOver, type Scene } from './claims.ts'
 
@@ -87,6 +90,34 @@ eachDatabase('effect', (db) => {
     assert.equal(await late, 'it was charged')
     assert.equal(await second.effect('charge', mustNotBeCalled), 'it was charged')
     await rejectsWith('LEASE_LOST', claim.effect('another', mustNotBeCalled))
+  })
+
+  it('the first result that was recorded stays, also when a call that was given up for lost comes back with another', async () => {
+    const claim = await claimOf(scene.ledger)
+    const { promise: gate, resolve: finish } = Promise.withResolvers<string>()
+    const { promise: begun, resolve: tellBegun } = Promise.withResolvers<void>()
+    const late = claim.effect('charge', () => (tellBegun(), gate))
+    await begun
+    const second = await takeOver(scene, claim)
+    assert.equal(await second.effect('charge', () => 'the second receipt', { onDoubt: 'repeat' }), 'the second receipt')
+    finish('the first receipt')
+    assert.equal(await late, 'the second receipt')
+  })
+
+  it('a heartbeat that comes in before the effect of its attempt is taken over keeps it', async () => {
+    const [one, two] = [await claimOf(scene.ledger, 'silent', 'task-c'), await claimOf(scene.other, 'taker', 'task-d')]
+    const { promise: begun, resolve } = Promise.withResolvers<void>()
+    void one.effect('charge', () => (resolve(), new Promise<never>(() => {})), { key: 'charge:order-43' })
+    await begun
+    await db.admin(`update task_runs set heartbeat_at = '2026-01-01 00:00:00.000' where task_key = 'task-c:silent'`)
+    const store = await openStore(scene.url, { clock: scene.clock })
+    const seen = await readEffect(store, 'charge:order-43')
+    assert.equal(seen?.live, false)
+    await one.heartbeat()
+    const call = { effectKey: 'charge:order-43', name: 'charge', task: 'task-d', callId: 'x'.repeat(36), holder: two.handOver(), instance: scene.other.instance }
+    assert.equal(await takeEffect(store, call, seen!, false), 'moved')
+    assert.equal(await takeEffect(store, call, seen!, true), 'begun')
+    await store.close()
   })
 
   it('70: every JSON value comes back as it was, and SQL NULL stands for undefined alone', async () => {
