@@ -13,6 +13,7 @@ const EXIT: Readonly<Record<string, number>> = { LEASE_LOST: 75, EFFECT_IN_DOUBT
 const [window = ''] = process.argv.slice(2)
 const { RUNLEDGER_DB = '', PAYMENTS_URL = '', STATEMENTS = '' } = process.env
 
+let refused = false
 const ledger = await openLedger(RUNLEDGER_DB, { heartbeats: 'loop' })
 const statements = new DatabaseSync(STATEMENTS, { timeout: 60_000 })
 try {
@@ -22,7 +23,8 @@ try {
 } catch (error) {
   if (!isLedgerError(error)) throw error
   console.error(error.message)
-  process.exitCode = EXIT[error.code] ?? 1
+  // The claim of a refused writer is lost as well, and run() says so; that its write was refused is the better answer.
+  process.exitCode = refused ? EXIT['STALE_FENCE'] : (EXIT[error.code] ?? 1)
 } finally {
   statements.close()
   await ledger.close()
@@ -48,6 +50,7 @@ async function writeStatement(sum: number, token: bigint): Promise<void> {
     statements.exec('commit')
   } catch (error) {
     statements.exec('rollback')
+    refused = isLedgerError(error) && error.code === 'STALE_FENCE'
     throw error
   }
 }
