@@ -54,9 +54,9 @@ export const execCommand: Command = {
     heartbeat: string, timeout: string, 'kill-after': string, 'max-attempts': string, backoff: string, 'conflict-exit-code': string, 'only-own': boolean,
   },
   async run(invocation, io) {
-    underInit()
+    const db = underInit()
     const startedAt = new Date()
-    const plan = planOf(invocation, io, startedAt)
+    const plan = planOf(db === undefined ? invocation.flags : { ...invocation.flags, db }, io, startedAt)
     const [command, ...args] = commandOf(invocation)
     const found = findCommand(command, io.env, process.cwd())
     if ('problem' in found) {
@@ -74,7 +74,7 @@ function commandOf({ words, rest }: Invocation): [string, ...string[]] {
   return [command, ...args]
 }
 
-function planOf({ flags }: Invocation, io: Io, startedAt: Date): Omit<ExecPlan, 'job'> {
+function planOf(flags: FlagValues, io: Io, startedAt: Date): Omit<ExecPlan, 'job'> {
   const optional = <T>(name: string, value: T | undefined) => (value === undefined ? {} : { [name]: value })
   return {
     flags,

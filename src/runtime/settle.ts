@@ -1,9 +1,9 @@
 /** Keeps asking a database that does not answer, and never mistakes "I do not know" for yes or no. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLedgerError } from '../model/errors.ts'
-import { monotonicMs } from './heart.ts'
 import { unreachable } from '../dialect/unreachable.ts'
 import type { Store } from '../store/tables.ts'
+import { monotonicMs } from './heart.ts'
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2_000
