@@ -1,7 +1,7 @@
 /** `runledger exec`: runs a command as the one run of its window, and records what happened. */
 import { durationMs } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
-import type { Command, Invocation, Io } from './command.ts'
+import type { Command, FlagValues, Invocation, Io } from './command.ts'
 import { findCommand } from './exec/find-command.ts'
 import { underInit } from './exec/init.ts'
 import { execAll, type ExecPlan } from './exec/launches.ts'
@@ -51,9 +51,9 @@ export const execCommand: Command = {
   help,
   options: { ...LAUNCH_FLAGS, timeout: string, 'kill-after': string, 'conflict-exit-code': string, 'only-own': boolean },
   async run(invocation, io) {
-    underInit()
+    const db = underInit()
     const startedAt = new Date()
-    const plan = planOf(invocation, io, startedAt)
+    const plan = planOf(db === undefined ? invocation.flags : { ...invocation.flags, db }, io, startedAt)
     const [command, ...args] = commandOf(invocation)
     const found = findCommand(command, io.env, process.cwd())
     if ('problem' in found) {
@@ -71,7 +71,7 @@ function commandOf({ words, rest }: Invocation): [string, ...string[]] {
   return [command, ...args]
 }
 
-function planOf({ flags }: Invocation, io: Io, startedAt: Date): Omit<ExecPlan, 'job'> {
+function planOf(flags: FlagValues, io: Io, startedAt: Date): Omit<ExecPlan, 'job'> {
   return {
     flags,
     log: openLog(flags, io),

@@ -1,5 +1,6 @@
 /** Reads values out of flags, each with a clear complaint that names the flag. */
 import { invalidOption } from '../model/errors.ts'
+import { parseInstant } from '../model/window/instant.ts'
 import type { FlagValues } from './command.ts'
 
 export function text(flags: FlagValues, name: string): string | undefined {
@@ -25,10 +26,7 @@ export function wholeNumber(flags: FlagValues, name: string, min: number, max: n
 /** An instant with its offset: `2026-09-20T10:00:00Z`. A bare local time could be anybody's, so it is refused. */
 export function instant(flags: FlagValues, name: string): Date | undefined {
   const value = text(flags, name)
-  if (value === undefined) return undefined
-  const date = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value) ? new Date(value) : new Date(Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalidOption(name, `must be an instant with its offset, such as 2026-09-20T10:00:00Z, got ${JSON.stringify(value.slice(0, 40))}`)
-  return date
+  return value === undefined ? undefined : parseInstant(name, value)
 }
 
 export function oneOf<const T extends string>(flags: FlagValues, name: string, choices: readonly T[]): T | undefined {

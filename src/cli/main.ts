@@ -21,7 +21,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
   reap: { summary: 'close attempts whose owner is gone', load: async () => (await import('./reap.ts')).reapCommand },
   runs: { summary: 'list runs', load: async () => (await import('./runs.ts')).runsCommand },
   show: { summary: 'show one run with all its attempts and conflicts', load: async () => (await import('./show.ts')).showCommand },
-  windows: { summary: 'print the windows of a schedule and explain them', load: async () => (await import('./windows.ts')).windowsCommand },
+  windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }
 

@@ -19,7 +19,7 @@ Example: runledger migrate --db postgres://app@db.example/app
 
 export const migrateCommand: Command = {
   name: 'migrate',
-  summary: 'bring the schema up to date',
+  summary: 'bring the schema of a database server up to date',
   help,
   options: {},
   async run({ flags, words }, io) {

@@ -2,7 +2,7 @@
 import type { Diagnosis } from './dialect.ts'
 import { networkProblem } from './network-problem.ts'
 
-const TRANSIENT = new Set([1213, 1205, 1020, 1317, 3024, 3572])
+const TRANSIENT = new Set([1213, 1205, 1020, 1317, 1969, 3024, 3572])
 const REFUSED: ReadonlyMap<number, string> = new Map([
   [1044, 'the server refused this user'],
   [1045, 'the server refused this user or password'],
@@ -16,11 +16,14 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [1047, 'this node is not part of its cluster'],
   [1053, 'the server is shutting down'],
   [1129, 'the server blocked this host'],
+  [1203, 'the server has no connection left for this user'],
+  [1226, 'the server has no connection left for this user'],
   [1290, 'the database is read-only'],
   [1792, 'the database is read-only'],
   [1836, 'the database is read-only'],
   [1927, 'the server closed the connection'],
   [3169, 'the server closed the connection'],
+  [3989, 'the database is read-only'],
   [4031, 'the server closed the connection'],
 ])
 const DUPLICATE = new Set([1062, 1586])

@@ -17,7 +17,7 @@ const CODES: Readonly<Record<string, string>> = {
 
 // The drivers give these no code.
 const MESSAGES: readonly [RegExp, string][] = [
-  [/timeout exceeded when trying to connect/i, 'it does not answer'],
+  [/timeout exceeded when trying to connect|due to connection timeout/i, 'it does not answer'],
   [/query read timeout/i, 'it does not answer'],
   [/connection terminated|connection ended|server closed the connection/i, 'the connection was lost'],
   [/client has encountered a connection error|client was closed|not queryable/i, 'the connection was lost'],

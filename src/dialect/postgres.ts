@@ -1,6 +1,7 @@
 /** PostgreSQL: what it does its own way. */
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
 import type { PoolClient, PoolConfig } from 'pg'
+import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
@@ -102,8 +103,14 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
 // int8 comes as text from the driver unless told otherwise; a fence above 2^53 must not be rounded.
 function parserOf(types: typeof import('pg').types, oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
   if (oid === INT8) return BigInt
-  if (oid === TIMESTAMPTZ) return (text) => new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
+  if (oid === TIMESTAMPTZ) return readTimestamp
   return types.getTypeParser(oid, format as 'text')
+}
+
+// No SET could change the style for good: behind a transaction pooler the next statement is on another session.
+function readTimestamp(text: string): Date {
+  if (!/^\d{4,}-/.test(text)) throw new LedgerError('DATABASE_UNAVAILABLE', 'DateStyle is not ISO for this user or database; set it to ISO (alter role … set datestyle to iso)', { retryable: false })
+  return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
 }
 
 /**
@@ -148,10 +155,12 @@ const REFUSED: Readonly<Record<string, string>> = {
 }
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
+  '25P03': 'the server closed the connection',
   '53300': 'the server has no connection left',
   '57P01': 'the server closed the connection',
   '57P02': 'the server crashed',
   '57P03': 'the server is starting up or shutting down',
+  '57P05': 'the server closed the connection',
 }
 
 export function diagnose(error: unknown): Diagnosis {

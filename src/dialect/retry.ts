@@ -13,7 +13,7 @@ const PATIENCE_MS = 60_000
  * @throws the last error when patience is over, or the first that is not transient
  */
 export async function retryTransient<T>(diagnose: (error: unknown) => Diagnosis, work: () => Promise<T>): Promise<T> {
-  let deadline: number | undefined
+  let deadline: number | undefined // Counted from the first failure: work that goes well asks for no clock.
   for (let ceiling = FIRST_PAUSE_MS; ; ceiling = Math.min(ceiling * 2, LONGEST_PAUSE_MS)) {
     try {
       return await work()

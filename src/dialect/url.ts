@@ -69,13 +69,16 @@ function serverAddress(text: string, defaultPort: number): ServerAddress {
   return address
 }
 
+/** The '@' that ends the password comes before any '/', '?' or '#'; a later one means that a part of the password would count as something else. */
+const SHAPE = /^[a-z]+:\/\/[^/?#]*([/?#][^@]*)?$/i
+
 function parse(text: string): URL {
   try {
-    return new URL(text)
+    if (SHAPE.test(text)) return new URL(text)
   } catch {
     // The cause is dropped on purpose: Node puts the whole input into it.
-    throw invalidOption('db', 'is not a valid URL (percent-encode @ : / ? # % in user, password and database)')
   }
+  throw invalidOption('db', 'is not a valid URL (percent-encode @ : / ? # % in user, password and database)')
 }
 
 function decode(part: string, text: string): string {

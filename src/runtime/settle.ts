@@ -1,9 +1,9 @@
 /** Keeps asking a database that does not answer, and never mistakes "I do not know" for yes or no. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLedgerError } from '../model/errors.ts'
-import { monotonicMs } from './heart.ts'
 import { unreachable } from '../dialect/unreachable.ts'
 import type { Store } from '../store/tables.ts'
+import { monotonicMs } from './heart.ts'
 
 /** What has happened already (a finished job, a performed effect) and cannot be recorded yet is tried for this long. */
 export const RECORDING_PATIENCE_MS = 24 * 3_600_000

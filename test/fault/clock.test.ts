@@ -6,7 +6,7 @@ import { migrate } from '../../src/runtime/schema.ts'
 import { eachLedger } from '../support/ledgers.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { privatePostgres, type PrivatePostgres } from '../support/private-postgres.ts'
-import { startFixture } from './process.ts'
+import { startFixture } from '../support/fixture-process.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -18,7 +18,7 @@ eachLedger('host clock', (bench) => {
       for (const task of [live, dead]) await ledger.claim({ task, key: 'a', lease: '60s' })
       await bench.age(`${dead}:a`, 61)
 
-      const host = await startFixture(t, 'reaper', [bench.url, theirs, 'a', String(hours * HOUR_MS)]).says('reaped')
+      const host = await startFixture(t, 'fault/fixture-reaper.ts', [bench.url, theirs, 'a', String(hours * HOUR_MS)]).says('reaped')
       const reapedByUs = await ledger.reap()
 
       assert.ok(Math.abs(Number(host['clock']) - Date.now() - hours * HOUR_MS) < 60_000, 'its clock is off')

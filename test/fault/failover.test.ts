@@ -6,7 +6,7 @@ import { migrate } from '../../src/runtime/schema.ts'
 import { faultProxy, type FaultProxy } from '../support/fault-proxy.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { privatePostgres, type PrivatePostgres } from '../support/private-postgres.ts'
-import { startFixture } from './process.ts'
+import { startFixture } from '../support/fixture-process.ts'
 
 onlyOn('postgres', 'fail-over', () => {
   let primary: PrivatePostgres
@@ -30,7 +30,7 @@ onlyOn('postgres', 'fail-over', () => {
     const later = await openLedger(address.url, { connectTimeout: '20s', clock: { offsetMs: 60_000 } })
     t.after(() => Promise.all([ledger.close(), later.close()]))
     await ledger.run({ task: 'done', key: 'a' }, () => {})
-    const owner = startFixture(t, 'job', [address.url, 'live', 'a', '20s'])
+    const owner = startFixture(t, 'fault/fixture-job.ts', [address.url, 'live', 'a', '20s'])
     const { claimed: fence } = await owner.says('claimed')
     const dead = await ledger.claim({ task: 'dead', key: 'a', lease: '30s', heartbeat: '10s' })
     assert.ok(dead.status === 'claimed')

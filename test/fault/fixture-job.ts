@@ -9,7 +9,7 @@ let renewed = 0
 const claim = await ledger.claim({ task, key, lease, heartbeat: '150ms' })
 if (claim.status !== 'claimed') throw new Error(claim.status)
 claim.onRenewed(() => process.send!({ renewed: ++renewed }))
-claim.signal.addEventListener('abort', () => process.send!({ lost: String(claim.signal.reason) }))
+claim.signal.addEventListener('abort', () => process.send!({ error: String(claim.signal.reason) }))
 process.send!({ claimed: String(claim.fence) })
 
 await once(process, 'message')

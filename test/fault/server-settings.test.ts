@@ -7,7 +7,7 @@ import { migrate } from '../../src/runtime/schema.ts'
 import { killSessions, userUrl, type TestServer } from '../support/each-server.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { privateServer, type PrivateServer } from '../support/private-server.ts'
-import { startFixture } from './process.ts'
+import { startFixture } from '../support/fixture-process.ts'
 
 onlyOn('postgres', 'server settings', (db) => {
   let url: string
@@ -42,8 +42,8 @@ for (const name of ['mariadb', 'mysql'] as const) {
       await db.admin(`set global time_zone = '+05:45'`, server.url)
       const at = '2026-03-08T07:30:00Z'
 
-      const claiming = await startFixture(t, 'zone', [url, 'zones', at, 'claim'], { TZ: 'America/New_York' }).says('instants')
-      const reading = await startFixture(t, 'zone', [url, 'zones', at, 'read'], { TZ: 'Asia/Tokyo' }).says('instants')
+      const claiming = await startFixture(t, 'fault/fixture-zone.ts', [url, 'zones', at, 'claim'], { TZ: 'America/New_York' }).says('instants')
+      const reading = await startFixture(t, 'fault/fixture-zone.ts', [url, 'zones', at, 'read'], { TZ: 'Asia/Tokyo' }).says('instants')
       const [{ heartbeat, age, start } = {}] = await db.admin(
         `select unix_timestamp(convert_tz(heartbeat_at, '+00:00', @@session.time_zone)) as heartbeat, timestampdiff(microsecond, heartbeat_at, utc_timestamp(6)) / 1e6 as age, cast(window_start as char) as start from task_runs where task_name = 'zones'`,
         url,

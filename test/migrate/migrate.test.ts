@@ -9,7 +9,7 @@ import { openLedger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
 import { eachDatabase, type DatabaseName, type Row, type TestDatabase } from '../support/databases.ts'
 
-/** Rounds in which ten processes migrate one empty database at once; RUNLEDGER_TEST_ROUNDS sets it for all databases. */
+/** Rounds in which ten processes migrate one empty database at once; RUNLEDGER_MIGRATE_ROUNDS sets it for all databases. */
 const ROUNDS: Record<DatabaseName, number> = { sqlite: 20, postgres: 20, mariadb: 5, mysql: 5 }
 const PODS = 10
 
@@ -77,7 +77,7 @@ eachDatabase('migrate', (db) => {
   })
 
   it(`case 74: ${PODS} processes that migrate an empty database at once all succeed, and each migration is applied once`, async () => {
-    const rounds = Number(process.env['RUNLEDGER_TEST_ROUNDS'] ?? ROUNDS[db.name])
+    const rounds = Number(process.env['RUNLEDGER_MIGRATE_ROUNDS'] ?? ROUNDS[db.name])
     for (let round = 1; round <= rounds; round++) {
       const url = await db.url()
       const answers = await Promise.all(pods.map((pod) => ask(pod, url)))

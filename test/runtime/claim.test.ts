@@ -159,7 +159,7 @@ eachLedger('claim object', (bench) => {
     const claims = [await claimWith(ledger, {}), await claimWith(ledger, { maxAttempts: 1 }), await claimWith(ledger, { maxAttempts: 3 })]
 
     const answers = []
-    for (const claim of claims) answers.push(await claim.fail('no', { reason: 'exit', exitCode: 3, final: true }))
+    for (const claim of claims) answers.push(await claim.fail('no', { reason: 'exit', exitCode: 3, final: claim === claims[2] }))
 
     assert.deepEqual(answers, [{ retryInMs: null }, { retryInMs: null }, { retryInMs: null }])
     for (const claim of claims) assert.deepEqual([(await bench.row(claim.taskKey))['status'], await bench.outcomes(claim.taskKey)], ['failed', ['failed']])

@@ -4,7 +4,7 @@ import { openLedger } from '../../src/runtime/ledger.ts'
 
 const ledger = await openLedger(process.argv[2]!)
 let enough = false
-process.stdin.once('data', () => (enough = true))
+for (const end of ['data', 'end']) process.stdin.once(end, () => (enough = true))
 process.stdout.write('ready\n')
 let [passes, reaped] = [0, 0]
 while (!enough) {

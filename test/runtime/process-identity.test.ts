@@ -14,8 +14,9 @@ describe('process identity', () => {
     assert.equal(isProvablyGone(own()), false)
   })
 
-  it('of a process that was killed proves that it is gone', async () => {
+  it('of a process that was killed proves that it is gone', async (t) => {
     const child = spawn('sleep', ['300'])
+    t.after(() => child.kill('SIGKILL'))
     await once(child, 'spawn')
     const identity = processIdentity([child.pid!])
     assert.equal(isProvablyGone(identity), false)
@@ -26,9 +27,10 @@ describe('process identity', () => {
     assert.equal(isProvablyGone(identity), true)
   })
 
-  it('of a process that is a zombie proves that it is gone, although its pid is still taken', async () => {
+  it('of a process that is a zombie proves that it is gone, although its pid is still taken', async (t) => {
     // The shell starts a child, becomes another program, and so never waits for the child.
     const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 300'])
+    t.after(() => parent.kill('SIGKILL'))
     const pid = Number(String((await once(parent.stdout, 'data'))[0]))
     const identity = processIdentity([pid])
     assert.equal(isProvablyGone(identity), false)
@@ -37,7 +39,6 @@ describe('process identity', () => {
 
     assert.ok(existsSync(`/proc/${pid}`))
     assert.equal(isProvablyGone(identity), true)
-    parent.kill('SIGKILL')
   })
 
   it('with a pid that another process uses now proves that the first one is gone', () => {
@@ -60,7 +61,7 @@ describe('process identity', () => {
 
   it('that is missing or makes no sense proves nothing', () => {
     const [boot, namespace] = partsOf(own())
-    for (const odd of [null, '', 'x', '//', `${boot}`, `${boot}/${namespace}`]) assert.equal(isProvablyGone(odd), false, String(odd))
+    for (const odd of [null, '', 'x', '//', boot, `${boot}/${namespace}`]) assert.equal(isProvablyGone(odd), false, String(odd))
   })
 
   it('fits its column and tells processes of the same pid apart', () => {
@@ -73,13 +74,13 @@ describe('process identity', () => {
     assert.equal(processIdentity([process.pid, pid]), null)
   })
 
-  it('reads the start time of a program whose name has parentheses and spaces', async () => {
+  it('reads the start time of a program whose name has parentheses and spaces', async (t) => {
     const child = spawn(process.execPath, ['-e', 'process.title = "a) Z 1 (b"; console.log("named"); setTimeout(() => {}, 300000)'])
+    t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')
     const identity = processIdentity([child.pid!])
 
     assert.equal(isProvablyGone(identity), false)
     assert.match(identity!, new RegExp(`/${child.pid}:\\d+$`))
-    child.kill('SIGKILL')
   })
 })

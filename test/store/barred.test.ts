@@ -40,7 +40,10 @@ eachLedger('barred', (bench) => {
     await pause(task)
     const before = await bench.recorded(task)
 
-    assert.deepEqual([await reasonFor(task, 'retry'), await reasonFor(task, 'dead')], ['paused', 'paused'])
+    const reasons = []
+    for (const label of ['retry', 'dead']) reasons.push(await reasonFor(task, label), await reasonFor(task, label, { isKnown: true }))
+
+    assert.deepEqual(reasons, ['paused', 'paused', 'paused', 'paused'])
     assert.deepEqual(await bench.recorded(task), before)
   })
 

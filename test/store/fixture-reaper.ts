@@ -5,7 +5,7 @@ import { reap } from '../../src/store/reap.ts'
 const store = await openStore(process.argv[2]!)
 await store.db.selectFrom('task_runs').select('task_key').limit(1).execute()
 process.stdout.write('ready\n')
-await new Promise((resolve) => process.stdin.once('data', resolve))
+await new Promise((resolve) => process.stdin.once('data', resolve).once('end', resolve))
 const reaped = await reap(store)
 await store.close()
 process.stdout.write(JSON.stringify(reaped.map(({ run }) => run.taskKey)))

@@ -98,10 +98,11 @@ eachLedger('reap', (bench) => {
     assert.deepEqual([await reap(bench.store, 0), await reap(bench.store, -1), await reap(bench.store, -Infinity)], [[], [], []])
   })
 
-  it('case 83: three reapers at once find fifty expired runs: fifty are lost, each once', async () => {
+  it('case 83: three reapers at once find fifty expired runs: fifty are lost, each once', async (t) => {
     const task = bench.task()
     await expired(task, Array.from({ length: 50 }, (_, index) => String(index)))
     const reapers = Array.from({ length: 3 }, () => spawn(process.execPath, [join(import.meta.dirname, 'fixture-reaper.ts'), bench.url], { stdio: ['pipe', 'pipe', 'inherit'] }))
+    t.after(() => reapers.forEach((reaper) => reaper.kill('SIGKILL')))
     await Promise.all(reapers.map(({ stdout }) => once(stdout, 'data')))
 
     for (const { stdin } of reapers) stdin.end('go')

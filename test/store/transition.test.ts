@@ -17,7 +17,7 @@ eachLedger('transition', (bench) => {
 
   /** A run in a state, and the holder that a caller of a move would name. */
   async function runIn(status: Status): Promise<Claimed> {
-    const asked = request(bench.task(), 'one', { concurrencyKey: null })
+    const asked = request(bench.task())
     if (status === 'pending') {
       await queueRun(bench.store, asked)
       return { status: 'claimed', taskKey: asked.taskKey, instanceId: asked.instance.id, attempt: 0, fence: 0n, maxAttempts: asked.maxAttempts }

@@ -42,6 +42,8 @@ export interface Running {
   readonly process: ChildProcess
   /** Resolves with the first line of stderr that matches, once it is there; rejects when the process ends without it. */
   line(pattern: RegExp): Promise<string>
+  /** Resolves when all of stderr so far satisfies the probe. */
+  until(probe: (stderr: string) => boolean, what: string): Promise<unknown>
   /** Resolves when it has ended and its output is closed. */
   readonly end: Promise<Ran>
 }
@@ -147,7 +149,7 @@ function launch(args: readonly string[], { env = {}, stdin = '', cwd, under = []
       return found
     }, `a line ${pattern}`, TOO_LONG_MS)
   }
-  return { pid: child.pid!, process: child, mark, line, end }
+  return { pid: child.pid!, process: child, mark, line, end, until: (probe, what) => until(() => probe(stderr().toString()), what) }
 }
 
 function shortEnvironment(): NodeJS.ProcessEnv {

@@ -4,6 +4,7 @@
  * Descriptor 3 is the socket to the wrapper. `$1` is the instance, `$2` the grace period in tenths of a second.
  *
  * - 4 and 5 become pipes: shells put short here-documents into one. bash before 5.1 uses a file: then named pipes, unlinked.
+ *   Closed at the start, also in the timer: a job whose reader has gone must meet SIGPIPE, which our ends would keep away.
  * - A trapped signal makes `read` fail as end-of-file does (dash tells the two apart by nothing), but only end-of-file
  *   means that the wrapper is gone: after a signal, read again. TERM and the like reach everybody in a systemd unit that
  *   is stopped, and must not end the one that watches.
@@ -35,6 +36,7 @@ start_timer() {
   [ "$timer" ] || { nap $(($1 + 10)) & timer=$!; }
 }
 nap() {
+  exec 4<&- 5<&-
   trap 'kill -KILL $!; wait; exit' USR2
   sleep $(($1 / 100)).$(($1 % 100 / 10)) & wait $!
   while kill -USR1 $$; do sleep 1 & wait $!; done

@@ -7,15 +7,15 @@ export type Message = Record<string, unknown>
 
 export interface TestProcess {
   send(message: Message | string): void
-  /** The next message that has the name; what came before it is passed over. Rejects when the process ends without it. */
+  /** The next message that has the name; others are passed over. Rejects on an `error`, and when the process ends without it. */
   says(name: string): Promise<Message>
   /** Exit code and signal. */
   readonly ended: Promise<[number | null, NodeJS.Signals | null]>
 }
 
-/** Starts `fixture-NAME.ts` of this folder. */
-export function startFixture(t: { after(hook: () => void): void }, name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): TestProcess {
-  const child = fork(join(import.meta.dirname, `fixture-${name}.ts`), args, { stdio: 'inherit', env: { ...process.env, ...env } })
+/** @param file such as `fault/fixture-job.ts`, as seen from test/ */
+export function startFixture(t: { after(hook: () => void): void }, file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): TestProcess {
+  const child = fork(join(import.meta.dirname, '..', file), args, { stdio: 'inherit', env: { ...process.env, ...env } })
   t.after(() => child.kill('SIGKILL'))
   const messages = on(child, 'message', { close: ['exit'] })
   return {
@@ -26,8 +26,8 @@ export function startFixture(t: { after(hook: () => void): void }, name: string,
         const { value, done } = await messages.next()
         if (done) throw new Error(`the process ended without saying '${name}'`)
         const [message] = value as [Message]
-        if ('lost' in message) throw new Error(String(message['lost']))
         if (name in message) return message
+        if ('error' in message) throw new Error(String(message['error']))
       }
     },
   }
