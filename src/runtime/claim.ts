@@ -210,7 +210,7 @@ export class Claim {
   /** LEASE_LOST with what the ledger knows now about who has the run. */
   async #lost(): Promise<LedgerError> {
     const run = await readRun(this.#parts.store, this.taskKey).catch(() => null) // Only for the message; its absence is no answer.
-    const now = run === null ? 'the run is gone' : run.status === 'processing' && run.instanceId !== this.instanceId ? `now held by ${run.host} pid ${run.pid} (attempt ${run.attempt})` : `the run is ${run.status}`
+    const now = run === null ? 'the run is gone' : run.status !== 'processing' ? `the run is ${run.status}` : run.instanceId === this.instanceId ? 'its lease has run out' : `now held by ${run.host} pid ${run.pid} (attempt ${run.attempt})`
     return new LedgerError('LEASE_LOST', `${this.taskKey} attempt ${this.attempt} is not held by this claim any more; ${now}; nothing was recorded`, this.#facts())
   }
 
