@@ -7,6 +7,7 @@ import type { Ddl } from './ddl.ts'
 import type { Diagnosis, Dialect, FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { networkProblem } from './network-problem.ts'
+import { FORGOTTEN, OFTEN, preparing } from './postgres-prepared.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
@@ -24,7 +25,8 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
   pool.on('connect', (client) => connections.add(client))
   pool.on('remove', (client) => connections.delete(client))
   pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) }).withSchema(schema)
+  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) })
+  const db = plain.withSchema(schema)
 
   const table = (name: string) => sql`${sql.id(schema, name)}`
   const dialect: Dialect<Tables> = {
@@ -34,7 +36,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     table,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
-    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, table, insert)),
+    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(plain, table, insert)),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
@@ -59,7 +61,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
  */
 async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
   const columns = Object.keys(values)
-  const { rows } = await sql<{ fence: bigint }>`
+  const { rows } = await sql<{ fence: bigint }>`${sql.raw(OFTEN)}
     with raised as (
       insert into ${tableOf('task_fences')} as f (scope, counter) values (${scope}, 1)
       on conflict (scope) do update set counter = f.counter + 1
@@ -113,6 +115,7 @@ function readTimestamp(text: string): Date {
  * hole swallowed it) is thrown away when released, not handed to the next query.
  */
 function discarding(pool: import('pg').Pool): PostgresPool {
+  const send = preparing()
   return {
     Client: undefined as never,
     options: {},
@@ -126,7 +129,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
         query: (async (text: string, parameters: unknown[]) => {
           if (broken !== undefined) throw broken // A rollback would wait as long again.
           try {
-            return await client.query(text, parameters)
+            return await send(client, text, parameters)
           } catch (error) {
             if (diagnose(error).kind === 'unavailable') broken ??= error
             throw error

@@ -31,7 +31,7 @@ export interface LedgerOptions {
   /** The id of this start of this process, where it had to be known before; a UUIDv7 of its own by default. */
   readonly instanceId?: string
   /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
-  readonly helpers?: readonly number[]
+  readonly helpers?: readonly number[] | Promise<readonly number[]>
   /** Hears of heartbeats that failed and will be tried again. */
   readonly onHeartbeatError?: (error: unknown) => void
   /** Moves the database's clock as this ledger sees it; for tests. */
@@ -63,12 +63,12 @@ export class Ledger {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = []) {
     this.#store = store
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
-    this.instance = newInstance(options.instanceId, options.helpers)
+    this.instance = newInstance(options.instanceId, helpers)
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -184,7 +184,7 @@ export async function openLedger(url: string, options: LedgerOptions = {}): Prom
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
   const shared = options.clock !== undefined || url.endsWith(':memory:')
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options, sawOutage)
+  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
 }
 
 async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {
