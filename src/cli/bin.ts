@@ -21,9 +21,9 @@ interface Kept {
   readonly size: number
 }
 
-/** Code grows by what other runs call (a conflict runs no job); this often a process looks whether it can add something. */
-const LOOK_AGAIN = 1 / 64
-const MOST_FILES = 20
+/** A launch that lost calls less than one that runs a job: so many of the next runs look whether they can add to a file, most of them while it is new. */
+const LOOK_AGAIN = { whileNew: 1 / 8, later: 1 / 64, newMs: 3_600_000 }
+const MOST_FILES = 40
 
 const folder = codeFolder()
 const kept: Kept[] = []
@@ -32,8 +32,8 @@ run(MAIN)
 process.on('exit', () => kept.forEach(keep))
 
 function run(file: string): unknown {
-  const filename = join(__dirname, file)
-  const code = folder === undefined ? undefined : { file: join(folder, codeName(file)), data: dataOf(join(folder, codeName(file))) }
+  const filename = `${__dirname}/${file}`
+  const code = folder === undefined ? undefined : readCode(`${folder}/${codeName(file)}`)
   const script = new Script(readFileSync(filename, 'latin1'), { filename, cachedData: code?.data })
   if (code) kept.push({ script, file: code.file, size: script.cachedDataRejected === false ? code.data!.length : 0 })
   const module = { exports: {} }
@@ -46,19 +46,19 @@ function codeName(file: string): string {
   return `${file.replace(/^\.?\W*/, '').replaceAll('/', '-')}-${process.version}-${process.arch}-${process.argv[2] === 'exec' ? 'exec' : 'other'}`
 }
 
-function dataOf(file: string): Buffer | undefined {
+function readCode(file: string): { file: string; data?: Buffer } {
   try {
-    return readFileSync(file)
+    return { file, data: readFileSync(file) }
   } catch {
-    return undefined
+    return { file } // the first run
   }
 }
 
 /** Written whole or not at all, also when the machine crashes: V8 does not notice when a part is missing. */
 function keep({ script, file, size }: Kept): void {
-  if (size > 0 && Math.random() > LOOK_AGAIN) return
   const part = `${file}.${process.pid}`
   try {
+    if (size > 0 && !isToLook(file)) return
     const data = script.createCachedData()
     if (data.length <= size) return
     const fd = openSync(part, 'wx', 0o600)
@@ -70,6 +70,11 @@ function keep({ script, file, size }: Kept): void {
   } catch {
     rmSync(part, { force: true }) // no room, no right: the next start is as slow as this one
   }
+}
+
+function isToLook(file: string): boolean {
+  const isNew = Date.now() - statSync(file).mtimeMs < LOOK_AGAIN.newMs
+  return Math.random() < (isNew ? LOOK_AGAIN.whileNew : LOOK_AGAIN.later)
 }
 
 /** Of earlier builds and of processes that were killed while they wrote. */

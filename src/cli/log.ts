@@ -27,7 +27,7 @@ function logfmtLine(fields: LogFields): string {
 
 // Quoted where a space, a quote, an equals sign or a control character would break the line apart.
 function logfmtValue(text: string): string {
-  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : JSON.stringify(text)
+  return /^[^\s"=\u0000-\u001f\u007f-\u009f]+$/.test(text) ? text : JSON.stringify(text)
 }
 
 /** A fence is written as a number, exactly, however large: JSON has no limit, only JavaScript's parser has. */

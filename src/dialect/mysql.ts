@@ -59,7 +59,7 @@ async function greet<Tables>(db: Kysely<Tables>, place: string): Promise<Server>
   const { rows } = await sql<{ version: string; mode: string }>`select version() as version, @@sql_mode as mode`.execute(db)
   const { version, mode } = rows[0]!
   if (mode.includes('NO_BACKSLASH_ESCAPES')) {
-    throw new LedgerError('DATABASE_UNAVAILABLE', `${place}: sql_mode NO_BACKSLASH_ESCAPES is on; under it the driver cannot quote values safely`, { place })
+    throw new LedgerError('DATABASE_UNAVAILABLE', `${place}: sql_mode NO_BACKSLASH_ESCAPES is on; under it the driver cannot quote values safely`, { place, retryable: false })
   }
   const isMariadb = version.includes('MariaDB')
   checkVersion(isMariadb, version, place)
@@ -69,7 +69,7 @@ async function greet<Tables>(db: Kysely<Tables>, place: string): Promise<Server>
 function checkVersion(isMariadb: boolean, version: string, place: string): void {
   const [major = 0, minor = 0] = version.split('.').map((part) => parseInt(part, 10))
   const enough = isMariadb ? major > 10 || (major === 10 && minor >= 6) : major >= 8
-  if (!enough) throw new LedgerError('DATABASE_UNAVAILABLE', `${place} runs version ${version}; MySQL 8 or MariaDB 10.6 is the oldest that has SKIP LOCKED`, { place, version })
+  if (!enough) throw new LedgerError('DATABASE_UNAVAILABLE', `${place} runs version ${version}; MySQL 8 or MariaDB 10.6 is the oldest that has SKIP LOCKED`, { place, version, retryable: false })
 }
 
 /**
@@ -88,10 +88,9 @@ async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, 
           on duplicate key update counter = last_insert_id(counter + 1);
         insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
           select ${sql.join(Object.values(values))}, last_insert_id() from dual where not exists (${unless});
-        select row_count() as inserted, last_insert_id() as fence;
         commit`.execute(connection)
-      const [{ inserted, fence }] = rows[4] as [{ inserted: number | string; fence: number | string }]
-      return Number(inserted) === 1 ? BigInt(fence) : null
+      const [, , raised, inserted] = rows as { affectedRows: number; insertId: number | string }[]
+      return inserted!.affectedRows === 1 ? BigInt(raised!.insertId) : null
     } catch (error) {
       // Whatever stopped the script left its transaction open on this connection.
       await sql`rollback`.execute(connection).catch(() => {}) // Fails only on a dead connection, which is then discarded.

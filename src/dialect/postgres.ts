@@ -9,6 +9,7 @@ import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { networkProblem } from './network-problem.ts'
+import { FORGOTTEN, OFTEN, preparing } from './postgres-prepared.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
@@ -26,7 +27,8 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
   pool.on('connect', (client) => connections.add(client))
   pool.on('remove', (client) => connections.delete(client))
   pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) }).withSchema(schema)
+  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) })
+  const db = plain.withSchema(schema)
 
   const table = (name: string) => sql`${sql.id(schema, name)}`
   const dialect: Dialect<Tables> = {
@@ -36,7 +38,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     table,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
-    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, table, insert)),
+    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(plain, table, insert)),
     on: async (connection) => (await borrowFor<Tables>('postgres', connection)).withSchema(schema),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
     skipLocked: (query) => query.forUpdate().skipLocked(),
@@ -63,7 +65,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
  */
 async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
   const columns = Object.keys(values)
-  const { rows } = await sql<{ fence: bigint }>`
+  const { rows } = await sql<{ fence: bigint }>`${sql.raw(OFTEN)}
     with raised as (
       insert into ${tableOf('task_fences')} as f (scope, counter)
       select ${scope}, coalesce((select counter from ${tableOf('task_fences')} where scope = ${FLOOR_SCOPE}), 0) + 1
@@ -118,6 +120,7 @@ function readTimestamp(text: string): Date {
  * hole swallowed it) is thrown away when released, not handed to the next query.
  */
 function discarding(pool: import('pg').Pool): PostgresPool {
+  const send = preparing()
   return {
     Client: undefined as never,
     options: {},
@@ -131,7 +134,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
         query: (async (text: string, parameters: unknown[]) => {
           if (broken !== undefined) throw broken // A rollback would wait as long again.
           try {
-            return await client.query(text, parameters)
+            return await send(client, text, parameters)
           } catch (error) {
             if (diagnose(error).kind === 'unavailable') broken ??= error
             throw error
@@ -146,7 +149,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
   }
 }
 
-const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014'])
+const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
 const REFUSED: Readonly<Record<string, string>> = {
   '28000': 'the server refused this user',
   '28P01': 'the server refused this user or password',

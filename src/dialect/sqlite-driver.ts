@@ -2,7 +2,7 @@
  * `node:sqlite` behind Kysely. Kysely's own driver begins transactions that upgrade from reader to writer, which SQLite
  * refuses at once when somebody else wrote meanwhile (vjt/grappa-irc#524); here every transaction begins as the writer.
  */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import {
   CompiledQuery,
   SqliteAdapter,
@@ -69,20 +69,44 @@ class NodeSqliteDriver implements Driver {
   }
 }
 
+/** The ledger has some dozens of statements; what varies in them is mostly a parameter. */
+const MOST_PREPARED = 100
+
+interface Prepared {
+  readonly statement: StatementSync
+  readonly returnsRows: boolean
+}
+
 class NodeSqliteConnection implements DatabaseConnection {
   readonly #file: DatabaseSync
+  /** By their text, the one used longest ago first. */
+  readonly #prepared = new Map<string, Prepared>()
 
   constructor(file: DatabaseSync) {
     this.#file = file
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const statement = this.#file.prepare(query.sql)
-    statement.setReadBigInts(true)
+    const { statement, returnsRows } = this.#prepare(query.sql)
     const values = query.parameters.map(sqliteValue)
-    if (statement.columns().length > 0) return { rows: statement.all(...values).map(plainRow) as R[] }
+    if (returnsRows) return { rows: statement.all(...values).map(plainRow) as R[] }
     const { changes, lastInsertRowid } = statement.run(...values)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  }
+
+  #prepare(text: string): Prepared {
+    const known = this.#prepared.get(text)
+    const prepared = known ?? this.#compile(text)
+    this.#prepared.delete(text)
+    this.#prepared.set(text, prepared)
+    if (!known && this.#prepared.size > MOST_PREPARED) this.#prepared.delete(this.#prepared.keys().next().value!)
+    return prepared
+  }
+
+  #compile(text: string): Prepared {
+    const statement = this.#file.prepare(text)
+    statement.setReadBigInts(true)
+    return { statement, returnsRows: statement.columns().length > 0 }
   }
 
   // eslint-disable-next-line require-yield -- the interface asks for a stream; nothing in the ledger streams

@@ -2,7 +2,7 @@
 
 const REPLACEMENT = '\u{FFFD}'
 /** All control characters but tab, line feed and carriage return. */
-const CONTROL = /[^\P{Cc}\t\n\r]/gu
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
 const ASTRAL = /[\u{10000}-\u{10FFFF}]/gu
 const NOT_ASCII = /\P{ASCII}/gu
 

@@ -36,7 +36,7 @@ export interface LedgerOptions {
   /** The id of this start of this process, where it had to be known before; a UUIDv7 of its own by default. */
   readonly instanceId?: string
   /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
-  readonly helpers?: readonly number[]
+  readonly helpers?: readonly number[] | Promise<readonly number[]>
   /**
    * The process that does the work, where it is not this one: claims are made in its name. `provable` says that it lives
    * as long as the claim is to, so that its death frees the run at once on this host; else the lease alone decides.
@@ -77,12 +77,12 @@ export class Ledger {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = []) {
     this.#store = store
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
-    this.instance = newInstance(options.instanceId, options.helpers, options.owner)
+    this.instance = newInstance(options.instanceId, helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
     if (sawOutage) this.#reachedAgainAt = Infinity
@@ -218,7 +218,7 @@ export async function openLedger(url: string, options: LedgerOptions = {}): Prom
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
   const shared = options.clock !== undefined || url.endsWith(':memory:')
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options, sawOutage)
+  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
 }
 
 async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {

@@ -144,7 +144,7 @@ eachServer('bad input', (db) => {
     const marker = join(newFolder(), 'marker')
     const { code, stderr } = await run(launch(marker), { env: { RUNLEDGER_DB: await db.url() } })
     assert.deepEqual([code, existsSync(marker)], [78, false])
-    assert.match(stderr, /^runledger: SCHEMA_BEHIND: [^\n]* lacks 0001-ledger[^\n]*; run 'runledger migrate' once\n$/)
+    assert.match(stderr, /^runledger: SCHEMA_BEHIND: [^\n]* lacks 0001-ledger[^;\n]*; run 'runledger migrate' once\n$/)
   })
 
   it('69 when the database is not there, the user is refused, or nobody answers, after no more than --connect-timeout', async (t) => {

@@ -102,7 +102,7 @@ eachDatabase('exit codes', (db) => {
   })
 
   it('78 when the schema is ahead, and the job was not started', async () => {
-    await ledger.sql(`insert into runledger_migrations (name, applied_at) select '9999-later', applied_at from runledger_migrations`)
+    await ledger.sql(`insert into runledger_migrations (name, applied_at) select '9999-later', max(applied_at) from runledger_migrations`)
     const ran = await ledger.run(['exec', '--task', 'ahead', ...job])
     await ledger.sql(`delete from runledger_migrations where name = '9999-later'`)
     assert.equal(ran.code, 78)

@@ -85,7 +85,7 @@ eachDatabase('take-up', (db) => {
 
   it('case 68: a retry that falls due while the next window runs waits for it; both are done, one after the other', async (t) => {
     const job = sh(`echo start $RUNLEDGER_TASK_KEY >>${path('68')}; case $RUNLEDGER_TASK_KEY in *-12:00) [ $RUNLEDGER_ATTEMPT = 2 ];; *) while [ ! -e ${path('68.go')} ]; do sleep 0.05; done;; esac; code=$?; echo end >>${path('68')}; exit $code`)
-    const noon = ledger.start(t, [...hourly('retrying', 12), '--max-attempts', '2', '--backoff', '1s', ...job])
+    const noon = ledger.start(t, [...hourly('retrying', 12), '--max-attempts', '2', '--backoff', '4s', ...job])
     await noon.line(/status=failed .*retry_in=/)
     const one = ledger.start(t, [...hourly('retrying', 13), ...job])
     await one.line(/-13:00.*status=started/)

@@ -8,6 +8,7 @@ import { sql } from 'kysely'
 import { monotonicMs } from '../../src/runtime/heart.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
+import type { Db } from '../../src/store/tables.ts'
 import { startFixture } from '../support/fixture-process.ts'
 import { onlyOn } from '../support/only-on.ts'
 
@@ -80,6 +81,19 @@ onlyOn('sqlite', 'SQLite', (db) => {
     const ledgers = [await open(t), await open(t)]
     const outcomes = await Promise.all(Array.from({ length: 40 }, (_, i) => ledgers[i % 2]!.run({ task: 'both', key: `k${i >> 1}`, overlap: 'allow' }, () => {})))
     assert.equal(outcomes.filter(({ status }) => status === 'completed').length, 20)
+  })
+
+  it('case 97: a transaction is the writer from its beginning, so that it never has to become one half way', async (t) => {
+    const [ours, theirs] = [await openStore(url), await openStore(url)]
+    t.after(() => Promise.all([ours.close(), theirs.close()]))
+    const add = (db: Db, name: string) => db.insertInto('tasks').values({ task_name: name }).execute()
+    await ours.transaction(async (tx) => {
+      await tx.selectFrom('tasks').selectAll().execute()
+      const error: unknown = await add(theirs.db, 'meanwhile').then(() => assert.fail('it wrote meanwhile'), (reason: unknown) => reason)
+      assert.equal(theirs.diagnose(error).kind, 'transient')
+      await add(tx, 'ours')
+    })
+    await add(theirs.db, 'theirs')
   })
 
   it('what is acknowledged is on the disk: every commit is flushed, in WAL mode, in a file for its owner and group', async (t) => {

@@ -61,6 +61,13 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => ledger.claim({ task: 'race', key: 'a' })))
     assert.equal(outcomes.filter(({ status }) => status === 'claimed').length, 1)
   })
+
+  it('claims on where a session has never heard of the statement that another one was told to remember', async () => {
+    const other = await openLedger(pooler.url)
+    const outcomes = await Promise.all(Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).claim({ task: `often-${n}`, key: 'a' })))
+    await other.close()
+    assert.deepEqual(outcomes.filter(({ status }) => status !== 'claimed'), [])
+  })
 })
 
 interface Pooler {

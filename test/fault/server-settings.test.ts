@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { after, before, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openLedger } from '../../src/runtime/ledger.ts'
 import { migrate } from '../../src/runtime/schema.ts'
 import { killSessions, userUrl, type TestServer } from '../support/each-server.ts'
@@ -36,6 +37,29 @@ for (const name of ['mariadb', 'mysql'] as const) {
 
     readOnlyTests(db, () => url, async (on) => {
       await db.admin(`set global read_only = ${on ? 1 : 0}`, server.url)
+    })
+
+    it('sessions that the server ends while they are idle cost a job nothing', async (t) => {
+      await db.admin('set global wait_timeout = 1', server.url)
+      t.after(() => db.admin('set global wait_timeout = 28800', server.url))
+      const ledger = await openLedger(url, { heartbeats: 'loop' })
+      t.after(() => ledger.close())
+      const outcome = await ledger.run({ task: 'idle', key: 'a', lease: '30s', heartbeat: '10s' }, () => sleep(2_200))
+      assert.equal(outcome.status, 'completed')
+    })
+
+    it('an sql_mode is as good as any other, but for the one under which values cannot be quoted', async (t) => {
+      const [{ mode } = {}] = await db.admin('select @@global.sql_mode as mode', server.url)
+      t.after(() => db.admin(`set global sql_mode = '${String(mode)}'`, server.url))
+      for (const other of ['', 'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE', 'TRADITIONAL']) {
+        await db.admin(`set global sql_mode = '${other}'`, server.url)
+        const ledger = await openLedger(url, { heartbeats: 'loop' })
+        const outcome = await ledger.run({ task: 'mode', key: `it's "${other}"` }, () => {})
+        await ledger.close()
+        assert.equal(outcome.status, 'completed', other)
+      }
+      await db.admin(`set global sql_mode = 'NO_BACKSLASH_ESCAPES'`, server.url)
+      await assert.rejects(openLedger(url), { code: 'DATABASE_UNAVAILABLE', message: /NO_BACKSLASH_ESCAPES/ })
     })
 
     it('case 43: instants are the same for every host, whatever the zones of server and hosts', async (t) => {

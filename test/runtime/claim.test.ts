@@ -63,13 +63,13 @@ eachLedger('claim object', (bench) => {
 
   it('case 77: it is renewed for as long as the job takes, and neither a launch nor a reaper gets at it', async () => {
     const [a, b] = [await bench.open(), await bench.open()]
-    const claim = await claimWith(a, { lease: '500ms', heartbeat: '100ms' })
+    const claim = await claimWith(a, { lease: '900ms', heartbeat: '100ms' })
     const beats = (count: number) => new Promise<void>((resolve) => claim.onRenewed(() => void (--count === 0 && resolve())))
 
-    await beats(5)
+    await beats(6)
     const started = await readRun(bench.store, claim.taskKey)
     const meanwhile = [await b.claim({ task: claim.task, key: 'one' }), await b.reap()]
-    await beats(5)
+    await beats(6)
 
     const [launch, reaped] = meanwhile as [{ reason: string }, unknown[]]
     assert.deepEqual([launch.reason, reaped, claim.signal.aborted], ['held', [], false])

@@ -12,7 +12,7 @@ import type { Ledger } from '../../src/runtime/ledger.ts'
 import { readRun } from '../../src/store/read-run.ts'
 import { eachLedger, everybodyDied, request } from '../support/ledgers.ts'
 
-const LEASE_MS = 500
+const LEASE_MS = 900
 
 function blockFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
@@ -25,7 +25,7 @@ eachLedger('threaded heartbeats', (bench) => {
       claim.signal.addEventListener('abort', () => reject(claim.signal.reason as Error))
     })
 
-  async function claimed(ledger: Ledger, terms: Pick<Launch, 'lease' | 'heartbeat'> = { lease: LEASE_MS, heartbeat: 100 }): Promise<Claim> {
+  async function claimed(ledger: Ledger, terms: Pick<Launch, 'lease' | 'heartbeat'> = { lease: LEASE_MS, heartbeat: 150 }): Promise<Claim> {
     const outcome = await ledger.claim({ task: bench.task(), key: 'one', ...terms })
     assert.ok(outcome instanceof Claim)
     return outcome

@@ -26,10 +26,12 @@ export function protocolOf(scheme: string): Protocol {
 }
 
 const postgres: Protocol = {
-  // The first message has no type; then `Q` is a statement, or everything up to a Sync.
+  // The first message has no type; then `Q` is a statement, or everything up to a Sync: Parse where the server does not
+  // know the text by a name yet, Bind, Describe, Execute.
   statements() {
     let begun = false
     let unfinished: Buffer[] = []
+    const texts = new Map<string, string>()
     const frames = framed((buffer) => (begun ? 5 : 4) <= buffer.length ? buffer.readUInt32BE(begun ? 1 : 0) + (begun ? 1 : 0) : Infinity)
     return (bytes) => {
       const parts: Part[] = []
@@ -42,7 +44,7 @@ const postgres: Protocol = {
         }
         unfinished.push(frame)
         if (type !== 'Q' && type !== 'S') continue
-        parts.push({ text: unfinished.map(textOfPostgres).join(''), bytes: Buffer.concat(unfinished) })
+        parts.push({ text: unfinished.map((message) => textOfMessage(message, texts)).join(''), bytes: Buffer.concat(unfinished) })
         unfinished = []
       }
       return parts
@@ -57,12 +59,21 @@ const postgres: Protocol = {
   error: (code) => Buffer.concat([message('E', Buffer.from(`SERROR\0VERROR\0C${code}\0Minjected by the test\0\0`)), message('Z', Buffer.from('I'))]),
 }
 
-function textOfPostgres(frame: Buffer): string {
-  const type = String.fromCharCode(frame[0]!)
-  if (type === 'Q') return frame.toString('utf8', 5, frame.length - 1)
-  if (type !== 'P') return ''
-  const text = frame.indexOf(0, 5) + 1 // after the name of the prepared statement
-  return frame.toString('utf8', text, frame.indexOf(0, text))
+/** @param texts of the statements that the server knows, by their names; the last one without a name has the empty one */
+function textOfMessage(frame: Buffer, texts: Map<string, string>): string {
+  const strings = frame.toString('utf8', 5).split('\0')
+  const [first = '', second = ''] = strings
+  switch (String.fromCharCode(frame[0]!)) {
+    case 'Q':
+      return first
+    case 'P': // name, text
+      texts.set(first, second)
+      return ''
+    case 'B': // portal, name
+      return texts.get(second) ?? ''
+    default:
+      return ''
+  }
 }
 
 function message(type: string, body: Buffer): Buffer {

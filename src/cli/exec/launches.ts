@@ -41,11 +41,11 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
   const instanceId = uuidv7()
   const { leaseMs } = leaseTerms(plan.launch.lease, plan.launch.heartbeat)
   const watch = () => startWatchdog({ instanceId, graceMs: Math.min(plan.graceMs, leaseMs * GRACE_PART_OF_LEASE) })
-  const first = await watch()
+  const first = watch()
   try {
-    const helpers = first.pid === null ? [] : [first.pid]
+    const helpers = first.then(({ pid }) => (pid === null ? [] : [pid]))
     const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
-    let spare: Watchdog | null = first
+    let spare: Watchdog | null = await first
     const nextWatchdog = async () => {
       const watchdog = spare ?? (await watch())
       spare = null
@@ -57,7 +57,7 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
       await ledger.close()
     }
   } finally {
-    await first.dismiss()
+    await (await first).dismiss()
     stop.standDown()
   }
 }

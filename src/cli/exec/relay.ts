@@ -6,9 +6,10 @@ import { promisify } from 'node:util'
 import type { Tail } from './tail.ts'
 
 /*
- * Written with write(2) in Node's thread pool, not through process.stdout: that would set O_NONBLOCK on an open file
- * description we share with others (the child's stdin among them, under sshd), would block the event loop and with it the
- * heartbeats while a terminal is stopped with Ctrl-S, and would lose at exit what a pipe's reader has not taken yet.
+ * Written with write(2) in Node's thread pool, not through process.stdout: that would block the event loop and with it the
+ * heartbeats while a terminal is stopped with Ctrl-S, would lose at exit what a pipe's reader has not taken yet, and would set
+ * O_NONBLOCK on an open file description that others share: the child's stdin under sshd, the next command of a pipeline.
+ * (To stderr Node does so all the same, whenever it destroys a socket: hence EAGAIN below.)
  * The price: process.exit() waits for a write under way, so exit only after `flushed`.
  */
 export interface Relay {
@@ -97,7 +98,7 @@ async function writeAll(fd: number, chunk: Buffer): Promise<void> {
       pauseMs = 1
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
-      // Somebody who shares our stdout has made it non-blocking, and it is full.
+      // It was made non-blocking, by Node or by somebody who shares it, and it is full.
       await sleep(pauseMs)
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     }

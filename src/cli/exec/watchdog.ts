@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { openPipe } from './pipe.ts'
 import type { Pipe } from './pipe.ts'
 import { WATCHDOG_SCRIPT } from './watchdog-script.ts'
@@ -102,12 +101,14 @@ function nobody(problem: string): Watchdog {
   return { problem, pid: null, pipe: () => null, starting: () => {}, guard: () => {}, lease: () => {}, dismiss: async () => {} }
 }
 
-async function gone(exited: Promise<void>, withinMs: number): Promise<boolean> {
-  const controller = new AbortController()
-  const late = sleep(withinMs, false, { signal: controller.signal }).catch(() => false)
-  const first = await Promise.race([exited.then(() => true), late])
-  controller.abort()
-  return first
+function gone(exited: Promise<void>, withinMs: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => late.resolve(false), withinMs)
+  const ended = exited.then(() => {
+    clearTimeout(timer)
+    return true
+  })
+  return Promise.race([ended, late.promise])
 }
 
 function signal(pgid: number, name: NodeJS.Signals): void {

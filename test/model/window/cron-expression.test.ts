@@ -72,7 +72,7 @@ test('nW is the nearest weekday and never leaves its month', () => {
   assert.deepEqual(days('15W * *', 7), [15], 'Wednesday the 15th')
   assert.deepEqual(days('1W * *', 8), [3], 'Saturday the 1st: Monday the 3rd')
   assert.deepEqual(days('31W * *', 5), [29], 'Sunday the 31st: Friday the 29th')
-  assert.deepEqual(days('31W * *', 4), [], 'no 31st, no weekday near it')
+  assert.deepEqual(days('29W * *', 2), [], 'no 29th, which would be a Sunday: no weekday near it')
 })
 
 test('n#k is the k-th, nL the last such day of the week', () => {
