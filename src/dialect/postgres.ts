@@ -144,7 +144,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
   }
 }
 
-const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014'])
+const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
 const REFUSED: Readonly<Record<string, string>> = {
   '28000': 'the server refused this user',
   '28P01': 'the server refused this user or password',

@@ -33,7 +33,7 @@ it('a statement that is not marked never gets one', async () => {
   const { sent, client } = connection()
   const send = preparing()
   for (let n = 0; n < 10; n++) await send(client, 'select 1', [])
-  assert.deepEqual(sent, Array(10).fill({}))
+  assert.deepEqual(sent, Array.from({ length: 10 }, () => ({})))
 })
 
 for (const code of ['26000', '42P05']) {
