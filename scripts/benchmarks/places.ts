@@ -29,9 +29,8 @@ const CONNECTIONS = 4
 
 /** A ledger for each database there is a server for; the servers and what is in them go when scripts/bench ends. */
 export async function places(): Promise<Place[]> {
-  const { RUNLEDGER_TEST_ONLY: only } = process.env
   const found: Place[] = []
-  if (only === undefined || only.split(' ').includes('sqlite')) {
+  if (process.env['RUNLEDGER_TEST_ONLY']?.split(' ').includes('sqlite') ?? true) {
     const path = join(mkdtempSync(join(tmpdir(), 'bench-')), 'ledger.db')
     found.push({ name: 'sqlite', url: `sqlite:${path}`, driver: () => sqliteDriver(path) })
   }

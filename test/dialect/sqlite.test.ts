@@ -6,13 +6,14 @@ import { dirname, join } from 'node:path'
 import { before, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { monotonicMs } from '../../src/runtime/heart.ts'
-import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
+import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/ledger.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
 import type { Db } from '../../src/store/tables.ts'
 import { startFixture } from '../support/fixture-process.ts'
 import { onlyOn } from '../support/only-on.ts'
 
 const PROCESSES = 8
+const LEASE_MS = 1_200
 const WINDOWS = Number(process.env['RUNLEDGER_SQLITE_WINDOWS'] ?? 40)
 
 onlyOn('sqlite', 'SQLite', (db) => {
@@ -55,16 +56,16 @@ onlyOn('sqlite', 'SQLite', (db) => {
   })
 
   it('case 80: an owner whose file stays locked stops before its lease ends', async (t) => {
-    const ledger = await open(t)
+    const ledger = await open(t, { heartbeats: 'loop' })
     const sentAt = monotonicMs()
-    const claim = await ledger.claim({ task: 'locked-out', key: 'a', lease: '900ms' })
+    const claim = await ledger.claim({ task: 'locked-out', key: 'a', lease: LEASE_MS })
     assert.ok(claim.status === 'claimed')
     const writer = startFixture(t, 'dialect/fixture-writer.ts', [path()])
     await once(claim.signal, 'abort')
     const heldFor = monotonicMs() - sentAt
     await writer.says('locked')
     writer.send('let go')
-    assert.ok(heldFor < 900, `it stopped after ${heldFor} ms`)
+    assert.ok(heldFor < LEASE_MS, `it stopped after ${heldFor} ms`)
   })
 
   it('case 71: a completion that meets a locked file is recorded once the lock is gone, and the job ran once', async (t) => {
@@ -137,8 +138,8 @@ onlyOn('sqlite', 'SQLite', (db) => {
     await assert.rejects(sql`select ${new Date()} as a, ${2} as b`.execute(store.db), /parameter 1: cannot bind \[object Date\]/)
   })
 
-  async function open(t: TestContext): Promise<Ledger> {
-    const ledger = await openLedger(url)
+  async function open(t: TestContext, options: LedgerOptions = {}): Promise<Ledger> {
+    const ledger = await openLedger(url, options)
     t.after(() => ledger.close())
     return ledger
   }

@@ -31,10 +31,11 @@ eachLedger('host clock', (bench) => {
 onlyOn('postgres', 'database clock', () => {
   let server: PrivatePostgres
   before(async () => {
-    server = await (await privatePostgres()).startWithFalseClock()
+    server = await privatePostgres()
+    await server.startWithFalseClock()
     await migrate(server.url)
   })
-  after(() => server.remove())
+  after(() => server?.remove())
 
   it('case 20: no live lease is reaped when the clock of the database goes back by an hour, and launches go on', async (t) => {
     const [owner, reaper] = [await openLedger(server.url), await openLedger(server.url)]

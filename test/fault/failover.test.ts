@@ -15,14 +15,15 @@ onlyOn('postgres', 'fail-over', () => {
   let address: FaultProxy
 
   before(async () => {
-    primary = await (await privatePostgres()).start()
+    primary = await privatePostgres()
+    await primary.start()
     standby = await primary.standby()
     address = await faultProxy(primary.url, { target: { path: primary.socket } })
     await migrate(address.url)
   })
   after(async () => {
-    await address.close()
-    await primary.remove()
+    await address?.close()
+    await primary?.remove()
   })
 
   it('case 61: a live owner keeps its run, a dead one is reaped by the age of its lease, and a completed run stays completed', async (t) => {

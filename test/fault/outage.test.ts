@@ -9,7 +9,7 @@ import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/l
 import { eachServerLedger } from '../support/each-server.ts'
 import { faultProxy, REPLY_LOST, type FaultProxy } from '../support/fault-proxy.ts'
 
-const LEASE_MS = 1_000
+const LEASE_MS = 1_200
 
 eachServerLedger('outage', (bench) => {
   let proxy: FaultProxy

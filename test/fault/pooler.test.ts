@@ -24,9 +24,8 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     later = await openLedger(pooler.url, { clock: { offsetMs: 120_000 } })
   })
   after(async () => {
-    await ledger.close()
-    await later.close()
-    await pooler.stop()
+    await Promise.allSettled([ledger?.close(), later?.close()])
+    await pooler?.stop()
   })
 
   it('migrates, and finds nothing left to do', async () => {
@@ -62,10 +61,10 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     assert.equal(outcomes.filter(({ status }) => status === 'claimed').length, 1)
   })
 
-  it('claims on where a session has never heard of the statement that another one was told to remember', async () => {
+  it('claims on where a session has never heard of the statement that another one was told to remember', async (t) => {
     const other = await openLedger(pooler.url)
+    t.after(() => other.close())
     const outcomes = await Promise.all(Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).claim({ task: `often-${n}`, key: 'a' })))
-    await other.close()
     assert.deepEqual(outcomes.filter(({ status }) => status !== 'claimed'), [])
   })
 })

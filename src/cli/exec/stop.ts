@@ -24,7 +24,7 @@ export function listenForStop(): Stop {
 
   function heed(signal: NodeJS.Signals, order: SignalOrder): void {
     if (order === 'forward') return void child?.signal(signal)
-    if (order === 'kill') return void child?.signal('SIGKILL')
+    if (order === 'kill') return void child?.terminate('SIGKILL')
     by = signal
     abort.abort()
     void child?.terminate(signal)

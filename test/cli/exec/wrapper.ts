@@ -92,7 +92,7 @@ export function kill(pid: number): void {
 }
 
 /** Polls until `probe` gives something; events that other processes make can be had in no other way. */
-export async function eventually<T>(probe: () => T | undefined | false, what: string, withinMs = 10_000): Promise<T> {
+export async function eventually<T>(probe: () => T | undefined | false, what: string, withinMs = 30_000): Promise<T> {
   for (const deadline = performance.now() + withinMs; ; await sleep(10)) {
     const found = probe()
     if (found !== undefined && found !== false) return found
