@@ -115,7 +115,8 @@ export class Ledger {
     try {
       value = await handler(claim)
     } catch (error) {
-      await claim.fail(error)
+      // When the run is not ours any more, that is what the caller must hear, with the handler's own error behind it.
+      await claim.fail(error).catch((unrecorded: Error) => Promise.reject(Object.assign(unrecorded, { cause: error })))
       throw error
     }
     await claim.complete()

@@ -23,7 +23,7 @@ export async function heartbeat(store: Store, of: Holder): Promise<boolean> {
 
 /** One statement that commits by itself: the row carries its completing attempt, so history needs no other write. */
 export function complete(store: Store, of: Holder, ending: Ending): Promise<boolean> {
-  return store.statement((db) => transition(store, db, { move: 'complete', of, ending: { exitCode: 0, ...ending } }))
+  return store.statement((db) => transition(store, db, { move: 'complete', of, ending }))
 }
 
 /** @param retryInSeconds when the next attempt may begin; null when there is to be none */
