@@ -29,7 +29,7 @@ process.exitCode = failures === 0 ? 0 : 1
 
 async function race({ url }: Place): Promise<{ winners: number[]; ms: number[] }> {
   const racers = Array.from({ length: PROCESSES }, () => fork(join(import.meta.dirname, 'racer.ts'), [url]))
-  await Promise.all(racers.map((racer) => once(racer, 'message'))) // ready: its connection is open
+  await Promise.all(racers.map(answer)) // ready: its connection is open
   const [winners, ms]: [number[], number[]] = [[], []]
   for (let round = 0; round < ROUNDS; round++) {
     const before = performance.now()
@@ -45,8 +45,16 @@ async function race({ url }: Place): Promise<{ winners: number[]; ms: number[] }
 
 async function lap(racer: ChildProcess, round: number): Promise<Lap> {
   racer.send(round)
-  const [answer] = (await once(racer, 'message')) as [Lap]
-  return answer
+  return (await answer(racer)) as Lap
+}
+
+async function answer(racer: ChildProcess): Promise<unknown> {
+  const stop = new AbortController()
+  const died = once(racer, 'exit', { signal: stop.signal }).then(([code]) => Promise.reject(new Error(`a racer ended with ${code}`)))
+  died.catch(() => {}) // Told to stop listening, once there is an answer.
+  const [message] = await Promise.race([once(racer, 'message'), died])
+  stop.abort()
+  return message
 }
 
 async function conflictsOf(place: Place): Promise<number> {

@@ -2,7 +2,7 @@
 import { openLedger, type Claim } from '../../src/index.ts'
 import type { Lap } from './race.ts'
 
-const ledger = await openLedger(process.argv[2]!, { heartbeats: 'loop' })
+const ledger = await openLedger(process.argv[2]!, { heartbeats: 'loop', connectTimeout: '60s' }) // they start at once, on a few cores
 /** Held until the next round, so that it is still processing when the last racer comes. */
 let held: Claim | null = null
 
