@@ -3,27 +3,9 @@ import { writeSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { invalidOption } from '../model/errors.ts'
 import type { Command, FlagValues, Io } from './command.ts'
+import { COMMANDS } from './commands.ts'
 import { exitCodeOf, EXIT, lineOf } from './exit.ts'
 import { version } from './version.ts'
-
-/** In the order of `--help`; each is loaded only when it is asked for. */
-const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
-  exec: { summary: 'run a command as the one run of its window', load: async () => (await import('./exec.ts')).execCommand },
-  claim: { summary: 'claim a run for a script in any language', load: async () => (await import('./claim.ts')).claimCommand },
-  heartbeat: { summary: 'renew the lease of a claim', load: async () => (await import('./claim/closing.ts')).heartbeatCommand },
-  complete: { summary: 'record that a claimed run is done', load: async () => (await import('./claim/closing.ts')).completeCommand },
-  fail: { summary: 'record that a claimed run failed', load: async () => (await import('./claim/closing.ts')).failCommand },
-  release: { summary: 'give a claimed run back', load: async () => (await import('./claim/closing.ts')).releaseCommand },
-  hold: { summary: 'keep the lease of a claim while a process lives', load: async () => (await import('./hold.ts')).holdCommand },
-  effect: { summary: 'run a command as an effect that is done at most once', load: async () => (await import('./effect.ts')).effectCommand },
-  effects: { summary: 'list effects, and those in doubt', load: async () => (await import('./effects.ts')).effectsCommand },
-  fence: { summary: "check a writer's fence, or jump all after a restore", load: async () => (await import('./fence.ts')).fenceCommand },
-  reap: { summary: 'close attempts whose owner is gone', load: async () => (await import('./reap.ts')).reapCommand },
-  runs: { summary: 'list runs', load: async () => (await import('./runs.ts')).runsCommand },
-  show: { summary: 'show one run with all its attempts and conflicts', load: async () => (await import('./show.ts')).showCommand },
-  windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
-  migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
-}
 
 const COMMON = {
   db: { type: 'string' },
@@ -45,7 +27,7 @@ Everywhere:
 `
 
 function overview(): string {
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(11)}${summary}`)
   return `runledger ${version}: a durable ledger of job runs in your database
 
 Usage: runledger COMMAND [flags] [-- CMD ARG…]

@@ -49,10 +49,12 @@ describe('output', () => {
   })
 
   it('case 103: a reader that closes early ends the job as a shell would have it, not the wrapper', async () => {
+    const begun = performance.now()
     const ran = await ledger.run(['exec', '--task', 'early', '--', 'yes'], { under: ['bash', '-c', '"$@" | head -n 1; exit "${PIPESTATUS[0]}"', 'bash'] })
     assert.deepEqual([ran.code, ran.stdout], [141, 'y\n'])
     assert.deepEqual(await statusOf('early'), { status: 'failed', exit_code: 141, failure_reason: 'signal' })
     assert.doesNotMatch(ran.stderr, /EPIPE|at .*\.js/)
+    assert.ok(performance.now() - begun < 15_000, 'at once: nobody else keeps its pipe open')
   })
 
   it('case 49: fifty megabytes on stderr are passed on in less than 200 MB of memory, and the run is recorded', async (t) => {

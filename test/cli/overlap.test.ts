@@ -72,7 +72,7 @@ eachDatabase('overlap', (db) => {
   })
 
   it('queue: a window that is queued while the holder ends runs, once, whichever of the two is quicker', async (t) => {
-    const tries = Number(process.env['RUNLEDGER_HANDOVER_TRIES'] ?? 30)
+    const tries = Number(process.env['RUNLEDGER_HANDOVER_TRIES'] ?? 10)
     const ends: string[] = []
     const handOver = async (n: number) => {
       const task = `race-${n}`

@@ -8,7 +8,7 @@ import { embeddedLedger, fieldsOf, gone, kill, ledgerOn, newFolder, procFile, pr
 import { eachServer } from '../support/each-server.ts'
 import { faultProxy } from '../support/fault-proxy.ts'
 
-describe('stop', () => {
+describe('stop', { concurrency: 3 }, () => {
   const ledger = embeddedLedger()
   const folder = newFolder()
   const run = async (task: string) => (await ledger.sql(`select status, failure_reason, exit_code, attempt from task_runs where task_name = '${task}'`))[0]
@@ -63,7 +63,7 @@ describe('stop', () => {
 
   it('case 100: as process 1, SIGTERM ends job and container, and the row is written before: 143', { skip: process.getuid?.() !== 0 && 'only root may make a pid namespace' }, async (t) => {
     const { running, instance } = await ready(t, ['--task', 'container'], '(sleep 300 &); echo ready; sleep 300', { under: ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'] })
-    const one = processesWith('runledger-init').find((pid) => /^NSpid:\t\d+\t1$/m.test(procFile(pid, 'status')))!
+    const one = processesWith(running.mark).find((pid) => /^NSpid:\t\d+\t1$/m.test(procFile(pid, 'status')))!
     kill(one, 'SIGTERM')
     assert.deepEqual([(await running.end).code, await run('container')], [143, { status: 'failed', failure_reason: 'signal', exit_code: 143, attempt: 1 }])
     await gone(instance)

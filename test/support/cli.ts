@@ -39,6 +39,8 @@ export interface Ran {
 export interface Running {
   /** Node's, or that of the command it stands behind (`under`). */
   readonly pid: number
+  /** In the environment of all that belongs to it but the watchdog; see processesWith(). */
+  readonly mark: string
   readonly process: ChildProcess
   /** Resolves with the first line of stderr that matches, once it is there; rejects when the process ends without it. */
   line(pattern: RegExp): Promise<string>
@@ -121,7 +123,7 @@ export function start(t: TestContext, args: readonly string[], options: CliOptio
 
 let count = 0
 
-function launch(args: readonly string[], { env = {}, stdin = '', cwd, under = [] }: CliOptions): Running & { mark: string } {
+function launch(args: readonly string[], { env = {}, stdin = '', cwd, under = [] }: CliOptions): Running {
   const mark = `cli-${process.pid}-${++count}-mark`
   const [file = '', ...words] = [...under, process.execPath, BINARY, ...args]
   const child = spawn(file, words, { cwd, env: { ...shortEnvironment(), CLI_MARK: mark, ...env }, stdio: 'pipe' })

@@ -62,8 +62,8 @@ test('seconds strike within their minute', () => {
 })
 
 test('L is the last day, LW the last weekday', () => {
-  assert.deepEqual([days('L * *', 2), days('L * *', 4)], [[28], [30]])
-  assert.deepEqual([days('LW * *', 1), days('LW * *', 2), days('LW * *', 5)], [[30], [27], [29]])
+  assert.deepEqual([days('L * *', 2), days('l * *', 4)], [[28], [30]])
+  assert.deepEqual([days('LW * *', 1), days('lw * *', 2), days('LW * *', 5)], [[30], [27], [29]])
 })
 
 test('nW is the nearest weekday and never leaves its month', () => {

@@ -1,8 +1,10 @@
 /** Schedules by period, and the zones that schedules are accepted in. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { periodStarts } from '../../../src/model/window/calendar-period.ts'
 import type { Schedule } from '../../../src/model/window/schedule.ts'
 import { cron, every } from '../../../src/model/window/schedule.ts'
+import { FIRST_READING, LAST_READING } from '../../../src/model/window/wall-clock.ts'
 import { windowAt, windowsBetween } from '../../../src/model/window/window.ts'
 import { assertRefused } from './refusal.ts'
 
@@ -28,6 +30,17 @@ test('elapsed windows count from the Unix epoch, before it too', () => {
   assert.equal(windowAt(every('1.5h'), new Date('1970-01-01T03:10:00Z'))!.label, '1970-01-01-03:00')
 })
 
+test('labels have seconds exactly where a period is not whole minutes', () => {
+  assert.equal(windowAt(every('90s'), new Date('2026-01-01T00:02:00Z'))!.label, '2026-01-01-00:01:30')
+  assert.equal(windowAt(every('120s'), new Date('2026-01-01T00:03:00Z'))!.label, '2026-01-01-00:02')
+})
+
+test('calendar periods begin in the years 1 to 9999', () => {
+  const { firstAtOrAfter, lastAtOrBefore } = periodStarts({ months: 12 })
+  assert.deepEqual([lastAtOrBefore(FIRST_READING), lastAtOrBefore(FIRST_READING - 1)], [FIRST_READING, null])
+  assert.equal(firstAtOrAfter(LAST_READING), null)
+})
+
 const CALENDAR: readonly (readonly [string, readonly string[]])[] = [
   ['1mo', ['2026-05-01-00:00', '2026-06-01-00:00', '2026-07-01-00:00']],
   ['2mo', ['2026-05-01-00:00', '2026-07-01-00:00', '2026-09-01-00:00']],
@@ -51,7 +64,7 @@ for (const period of ['', '15', 'm', '15 m', '15M', '250ms', '-5m', '1e3s', 'P1D
     assertRefused(() => every(period), 'every', /must be a time such as 30s.*3mo/)
   })
 }
-for (const period of ['2d', '7d', '0d', '1.5d', '01d', '2w', '5mo', '0mo', '24mo', '2y']) {
+for (const period of ['2d', '7d', '0d', '1.5d', '01d', '2w', '5mo', '0mo', '03mo', '24mo', '2y']) {
   test(`calendar period ${period} is refused, listing those that have a beginning`, () => {
     assertRefused(() => every(period), 'every', new RegExp(`by the calendar must be 1d, 1w.*got "${period}"`))
   })
