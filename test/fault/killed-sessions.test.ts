@@ -7,7 +7,7 @@ import { startFixture } from '../support/fixture-process.ts'
 eachServerLedger('killed sessions', (bench, db) => {
   it('case 56: a process whose sessions are killed five times during its job completes it under the same fence', async (t) => {
     const task = bench.task()
-    const job = startFixture(t, 'fault/fixture-job.ts', [bench.url, task, 'a', '2s'])
+    const job = startFixture(t, 'fault/fixture-job.ts', [bench.url, task, 'a', '20s'])
     const { claimed: fence } = await job.says('claimed')
     const killed: number[] = []
     for (let round = 0; round < 5; round++) {

@@ -53,7 +53,7 @@ eachDatabase('migrate', (db) => {
   it('refuses a schema that a newer version has been at, and changes nothing there', async () => {
     const url = await db.url()
     await migrate(url)
-    await db.admin(`insert into runledger_migrations (name, applied_at) select '9999-of-a-newer-version', applied_at from runledger_migrations`, url)
+    await db.admin(`insert into runledger_migrations (name, applied_at) select '9999-of-a-newer-version', max(applied_at) from runledger_migrations`, url)
     const before = await schemaOf(db, url)
     await assert.rejects(openLedger(url), { code: 'SCHEMA_AHEAD', message: /9999-of-a-newer-version/ })
     await assert.rejects(migrate(url), { code: 'SCHEMA_AHEAD' })
