@@ -60,7 +60,7 @@ eachLedger('close', (bench) => {
   it('a completed run says how it ended, frees its concurrency key, and needs no line of history', async () => {
     const held = await bench.claim(request(bench.task()))
 
-    await complete(bench.store, held, { outputTail: 'all sent' })
+    await complete(bench.store, held, { exitCode: 0, outputTail: 'all sent' })
 
     const run = await readRun(bench.store, held.taskKey)
     assert.deepEqual([run?.status, run?.exitCode, run?.error, run?.outputTail, run?.failureReason], ['completed', 0, null, 'all sent', null])
