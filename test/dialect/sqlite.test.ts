@@ -13,7 +13,7 @@ import { startFixture } from '../support/fixture-process.ts'
 import { onlyOn } from '../support/only-on.ts'
 
 const PROCESSES = 8
-const LEASE_MS = 1_200
+const LEASE_MS = 8_000
 const WINDOWS = Number(process.env['RUNLEDGER_SQLITE_WINDOWS'] ?? 40)
 
 onlyOn('sqlite', 'SQLite', (db) => {
