@@ -17,6 +17,7 @@ function deaf(folder: string): string[] {
   return sh(`trap 'echo term >>${join(folder, 'terms')}' TERM; while :; do date +%s%3N >>${join(folder, 'beats')}; sleep 0.02; done`)
 }
 
+const quiet = (stderr: string) => assert.doesNotMatch(stderr, /Warning|heartbeat_missed/)
 const linesOf = (folder: string, name: string) => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n')
 const lastBeat = (folder: string) => Number(linesOf(folder, 'beats').at(-1))
 
@@ -77,7 +78,9 @@ eachServer('lease behind a network', (db) => {
         await until(async () => (await ledger.sql(`select 1 from task_runs where instance_id = '${instance}' and heartbeat_at > started_at`)).length > 0, 'a heartbeat')
         proxy.mode = mode
         if (mode === 'refuse') proxy.reset()
+        const since = performance.now()
         const { code, stderr } = await cutOff.end
+        assert.ok(performance.now() - since < 10_000, 'it does not wait for the database any more')
         assert.equal(code, 75)
         assert.match(stderr, / attempt=1 fence=1 status=lease_lost reason="LEASE_LOST: /)
         assert.equal(linesOf(folder, 'terms')[0], 'term', 'asked before it was killed')
@@ -86,6 +89,13 @@ eachServer('lease behind a network', (db) => {
         assert.deepEqual(await ledger.sql(`select status, instance_id from task_runs where task_name = '${mode}'`), [{ status: 'processing', instance_id: instance }])
       })
     }
+
+    it('case 16: a --connect-timeout of a month does not fire at once', async (t) => {
+      const { start } = await behind(t)
+      const { code, stderr } = await start(['exec', '--task', 'month', '--connect-timeout', '30d', '--', 'true']).end
+      assert.equal(code, 0)
+      quiet(stderr)
+    })
 
     it('an outage shorter than the lease costs nothing but a line for each heartbeat missed', async (t) => {
       const { proxy, start } = await behind(t)
@@ -127,7 +137,6 @@ eachServer('lease behind a network', (db) => {
 
 describe('long times', { concurrency: true }, () => {
   const ledger = embeddedLedger()
-  const quiet = (stderr: string) => assert.doesNotMatch(stderr, /Warning|heartbeat_missed/)
 
   it('case 16: no timer of a month or of a year fires at once', async (t) => {
     const flags = ['--lease', '300d', '--heartbeat', '30d', '--timeout', '60d', '--kill-after', '30d', '--connect-timeout', '30d']

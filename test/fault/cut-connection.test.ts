@@ -105,7 +105,11 @@ eachServerLedger('cut connection', (bench, db) => {
       const statements = await observe(await prepared())
       assert.ok(statements.length > 0)
       for (const [number, text] of statements.entries()) {
-        for (const fault of faultsOf(text)) assert.ok(await cutAt(number, fault, await prepared()), `statement ${number + 1} was not cut: ${text}`)
+        for (const fault of faultsOf(text)) {
+          // On a busy machine a new connection may take too long for an impatient ledger: then the statement was not reached.
+          const tries = Array.from({ length: 5 }, () => async () => cutAt(number, fault, await prepared()))
+          assert.ok(await anyOf(tries), `statement ${number + 1} was not cut: ${text}`)
+        }
       }
       assert.deepEqual(await violations(db, bench.url), [])
     })
@@ -152,6 +156,11 @@ eachServerLedger('cut connection', (bench, db) => {
     return at > number
   }
 })
+
+async function anyOf(tries: readonly (() => Promise<boolean>)[]): Promise<boolean> {
+  for (const attempt of tries) if (await attempt()) return true
+  return false
+}
 
 async function held(ledger: Ledger, launch: Launch): Promise<Claim> {
   const claim = await ledger.claim(launch)
