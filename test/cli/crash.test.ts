@@ -37,8 +37,9 @@ eachDatabase('crash', (db) => {
 
   it('the same window, launched again, takes over itself', async (t) => {
     await crash(t, 'again')
-    const next = await ledger.run([...launch('again', 10), ...sh('echo $RUNLEDGER_ATTEMPT')])
+    const next = await ledger.run([...launch('again', 10), '--conflict-exit-code', '9', ...sh('echo $RUNLEDGER_ATTEMPT')])
     assert.deepEqual([next.code, next.stdout, await runs('again')], [0, '2\n', [{ task_key: 'again:2026-09-20-10:00', status: 'completed', attempt: 2 }]])
+    assert.deepEqual(await ledger.sql(`select outcome from task_attempts where task_name = 'again'`), [{ outcome: 'lost' }], 'it is no conflict with itself')
   })
 
   it('case 86: of another host only the lease tells; until then launches are conflicts with its name, then the run is taken over', async (t) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { BINARY, newFolder, run } from '../support/cli.ts'
+import { BINARY, cannotUnshare, newFolder, run } from '../support/cli.ts'
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65534
@@ -54,7 +54,7 @@ describe('database', () => {
     assert.ok(existsSync(join(home, 'state/runledger/ledger.db')))
   })
 
-  it("root's is one for the whole host", { skip: !isRoot && 'only root has it' }, async () => {
+  it("root's is one for the whole host", { skip: isRoot ? cannotUnshare('--mount') : 'only root has it' }, async () => {
     const host = newFolder()
     mkdirSync(join(host, 'var'))
     const elsewhere = ['unshare', '--mount', 'sh', '-c', `mount --bind ${host}/var /var/lib && exec "$@"`, 'sh']

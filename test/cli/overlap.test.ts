@@ -1,12 +1,14 @@
 /** What a launch does that meets a run of its task: skip, wait, queue, allow. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fieldsOf, ledgerOn, newFolder, sh } from '../support/cli.ts'
+import { fieldsOf, isRunning, ledgerOn, newFolder, sh } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
+import { eachServer } from '../support/each-server.ts'
+import { faultProxy } from '../support/fault-proxy.ts'
 
 eachDatabase('overlap', (db) => {
   const ledger = ledgerOn(db)
@@ -91,3 +93,32 @@ eachDatabase('overlap', (db) => {
     assert.deepEqual(await ledger.sql(`select status, attempt, count(*) as runs from task_runs where task_name like 'race-%' group by status, attempt`), [{ status: 'completed', attempt: 1, runs: 2 * tries }])
   })
 })
+
+eachServer('overlap', (db) => {
+  const ledger = ledgerOn(db)
+
+  it('queue: a holder that ends between the refusal and the record leaves the window to the launch itself', async (t) => {
+    const go = join(newFolder(t), 'go')
+    const proxy = await faultProxy(ledger.url)
+    t.after(() => proxy.close())
+    const holder = ledger.start(t, ['exec', '--task', 'late', '--key', 'first', ...sh(`while [ ! -e ${go} ]; do sleep 0.05; done`)])
+    await holder.line(/status=started/)
+    await ledger.sql('update task_runs set process_identity = null') // as of another host: that it is gone by then proves nothing
+    proxy.onStatement = (text) => {
+      if (/active_key["`] = /.test(text)) writeFileSync(go, '') // it is reading who refuses it
+      else if (/insert into/.test(text) && existsSync(go)) standStillUntil(() => !isRunning(holder.pid)) // it is about to record its window
+      return undefined
+    }
+    const late = ledger.start(t, ['exec', '--task', 'late', '--key', 'second', '--overlap', 'queue', '--', 'true'], { env: { RUNLEDGER_DB: proxy.url } })
+    assert.deepEqual([(await holder.end).code, (await late.end).code], [0, 0])
+    assert.deepEqual(await ledger.sql(`select task_key, status, pid from task_runs where task_name = 'late' order by task_key`), [
+      { task_key: 'late:first', status: 'completed', pid: holder.pid },
+      { task_key: 'late:second', status: 'completed', pid: late.pid },
+    ])
+  })
+})
+
+/** Holds this process, and with it what passes through its proxy. */
+function standStillUntil(probe: () => boolean): void {
+  for (const deadline = Date.now() + 30_000; !probe() && Date.now() < deadline; ) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+}

@@ -4,10 +4,11 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { TestContext } from 'node:test'
-import { fieldsOf, kill, ledgerOn, newFolder, procFile, processesWith, run, sh, start, until } from '../support/cli.ts'
+import { cannotUnshare, fieldsOf, kill, ledgerOn, newFolder, procFile, processesWith, run, sh, start, until } from '../support/cli.ts'
 import { eachServer, userUrl } from '../support/each-server.ts'
 
 const SECRET = 'hunter2-marker'
+const CONTAINER = ['--pid', '--fork', '--mount-proc', '--kill-child']
 
 describe('secrets', () => {
   const malformed = [
@@ -71,8 +72,8 @@ eachServer('secrets', (db) => {
     for (const table of ['task_runs', 'task_attempts', 'task_fences', 'tasks']) assert.doesNotMatch(JSON.stringify(await ledger.sql(`select * from ${table}`)), new RegExp(SECRET))
   })
 
-  it('not when it is process 1 and starts itself again either, and the database is still that of --db', { skip: process.getuid?.() !== 0 && 'only root may make a pid namespace' }, async (t) => {
-    const { lines, code, stderr } = await seen(t, await withPassword(), 'contained', ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'])
+  it('not when it is process 1 and starts itself again either, and the database is still that of --db', { skip: cannotUnshare(...CONTAINER) }, async (t) => {
+    const { lines, code, stderr } = await seen(t, await withPassword(), 'contained', ['unshare', ...CONTAINER])
     const [unshare = '', ...others] = lines
     assert.ok(unshare.startsWith('unshare ') && others.some((line) => line.includes('runledger-init')))
     assert.doesNotMatch(others.join('\n') + stderr, new RegExp(SECRET))

@@ -4,9 +4,11 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { TestContext } from 'node:test'
-import { embeddedLedger, fieldsOf, gone, kill, ledgerOn, newFolder, procFile, processesWith, sh, until, type CliOptions } from '../support/cli.ts'
+import { cannotUnshare, embeddedLedger, fieldsOf, gone, kill, ledgerOn, newFolder, procFile, processesWith, sh, until, type CliOptions } from '../support/cli.ts'
 import { eachServer } from '../support/each-server.ts'
 import { faultProxy } from '../support/fault-proxy.ts'
+
+const CONTAINER = ['--pid', '--fork', '--mount-proc', '--kill-child']
 
 describe('stop', { concurrency: 3 }, () => {
   const ledger = embeddedLedger()
@@ -61,17 +63,17 @@ describe('stop', { concurrency: 3 }, () => {
     await running.end
   })
 
-  it('case 100: as process 1, SIGTERM ends job and container, and the row is written before: 143', { skip: process.getuid?.() !== 0 && 'only root may make a pid namespace' }, async (t) => {
-    const { running, instance } = await ready(t, ['--task', 'container'], '(sleep 300 &); echo ready; sleep 300', { under: ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'] })
+  it('case 100: as process 1, SIGTERM ends job and container, and the row is written before: 143', { skip: cannotUnshare(...CONTAINER) }, async (t) => {
+    const { running, instance } = await ready(t, ['--task', 'container'], '(sleep 300 &); echo ready; sleep 300', { under: ['unshare', ...CONTAINER] })
     const one = processesWith(running.mark).find((pid) => /^NSpid:\t\d+\t1$/m.test(procFile(pid, 'status')))!
     kill(one, 'SIGTERM')
     assert.deepEqual([(await running.end).code, await run('container')], [143, { status: 'failed', failure_reason: 'signal', exit_code: 143, attempt: 1 }])
     await gone(instance)
   })
 
-  it('case 100: as process 1, a double-forking job leaves no zombie, and its own exit code counts', { skip: process.getuid?.() !== 0 && 'only root may make a pid namespace' }, async () => {
+  it('case 100: as process 1, a double-forking job leaves no zombie, and its own exit code counts', { skip: cannotUnshare(...CONTAINER) }, async () => {
     const script = 'for i in 1 2 3; do (sh -c "sleep 0.1; exit 1" &); done; sleep 0.5; cat /proc/[0-9]*/stat | grep -c ") Z "; exit 9'
-    const ran = await ledger.run(['exec', '--task', 'zombies', ...sh(script)], { under: ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'] })
+    const ran = await ledger.run(['exec', '--task', 'zombies', ...sh(script)], { under: ['unshare', ...CONTAINER] })
     assert.deepEqual([ran.code, ran.stdout, await run('zombies')], [9, '0\n', { status: 'failed', failure_reason: 'exit', exit_code: 9, attempt: 1 }])
   })
 })

@@ -10,6 +10,9 @@ import { faultProxy, NEVER_ARRIVES, REPLY_LOST, type Fault, type FaultProxy } fr
 import type { Bench } from '../support/ledgers.ts'
 import { violations } from './violations.ts'
 
+/** No heartbeat of a claim that is still open comes between the statements that are counted. */
+const LEASE = '1h'
+
 interface Stage {
   readonly bench: Bench
   readonly task: string
@@ -23,54 +26,54 @@ interface Stage {
 
 /** Each prepares a transition and returns it. */
 const TRANSITIONS: Record<string, (stage: Stage) => Promise<() => Promise<unknown>>> = {
-  'the claim of a new key': async ({ ours, task }) => () => ours.claim({ task, key: 'a' }),
+  'the claim of a new key': async ({ ours, task }) => () => ours.claim({ task, key: 'a', lease: LEASE }),
   'a conflict with the holder': async ({ ours, others, task }) => {
     await held(others, { task, key: 'a' })
-    return () => ours.claim({ task, key: 'a' })
+    return () => ours.claim({ task, key: 'a', lease: LEASE })
   },
   'queueing behind a holder': async ({ ours, others, task }) => {
     await held(others, { task, key: 'a' })
-    return () => ours.claim({ task, key: 'b', overlap: 'queue' })
+    return () => ours.claim({ task, key: 'b', overlap: 'queue', lease: LEASE })
   },
   'a second attempt': async ({ ours, others, task }) => {
     await (await held(others, { task, key: 'a', maxAttempts: 3, backoff: 0 })).fail('broken')
-    return () => ours.claim({ task, key: 'a' })
+    return () => ours.claim({ task, key: 'a', lease: LEASE })
   },
   'the takeover of an expired lease': async ({ ours, others, bench, task }) => {
     await held(others, { task, key: 'a' })
     await bench.age(`${task}:a`)
-    return () => ours.claim({ task, key: 'a' })
+    return () => ours.claim({ task, key: 'a', lease: LEASE })
   },
   'a claim that frees its concurrency key': async ({ ours, others, bench, task }) => {
     await held(others, { task, key: 'a' })
     await bench.age(`${task}:a`)
-    return () => ours.claim({ task, key: 'b' })
+    return () => ours.claim({ task, key: 'b', lease: LEASE })
   },
   'taking up what is due': async ({ ours, others, bench, task }) => {
     await held(others, { task, key: 'a' })
     await bench.age(`${task}:a`)
     return async () => {
-      for (const run of await ours.due(task)) await ours.takeUp(run, { task })
+      for (const run of await ours.due(task)) await ours.takeUp(run, { task, lease: LEASE })
     }
   },
   'a heartbeat': async ({ ours, task }) => {
-    const claim = await held(ours, { task, key: 'a' })
+    const claim = await held(ours, { task, key: 'a', lease: LEASE })
     return () => claim.heartbeat()
   },
   'a completion': async ({ ours, task }) => {
-    const claim = await held(ours, { task, key: 'a' })
+    const claim = await held(ours, { task, key: 'a', lease: LEASE })
     return () => claim.complete()
   },
   'a failure': async ({ ours, task }) => {
-    const claim = await held(ours, { task, key: 'a' })
+    const claim = await held(ours, { task, key: 'a', lease: LEASE })
     return () => claim.fail('broken')
   },
   'a failure with another try': async ({ ours, task }) => {
-    const claim = await held(ours, { task, key: 'a', maxAttempts: 3 })
+    const claim = await held(ours, { task, key: 'a', maxAttempts: 3, lease: LEASE })
     return () => claim.fail('broken')
   },
   'a release': async ({ ours, task }) => {
-    const claim = await held(ours, { task, key: 'a' })
+    const claim = await held(ours, { task, key: 'a', lease: LEASE })
     return () => claim.release()
   },
   'reaping one run with attempts left and one without': async ({ fresh, others, bench, task }) => {

@@ -9,16 +9,14 @@ eachServerLedger('killed sessions', (bench, db) => {
     const task = bench.task()
     const job = startFixture(t, 'fault/fixture-job.ts', [bench.url, task, 'a', '20s'])
     const { claimed: fence } = await job.says('claimed')
-    const killed: number[] = []
-    for (let round = 0; round < 5; round++) {
-      await job.says('renewed') // The heartbeats have their connection back.
-      killed.push(await killSessions(db, bench.url))
+    for (let killed = 0; killed < 5; ) {
+      await job.says('renewed') // The heartbeats have a connection.
+      if ((await killSessions(db, bench.url)) > 0) killed++
     }
     job.send('complete')
 
     assert.deepEqual(await job.says('completed'), { completed: fence })
     assert.deepEqual(await job.ended, [0, null])
-    assert.ok(killed.every((sessions) => sessions >= 1), `sessions killed: ${killed.join(' ')}`)
     const row = await bench.row(`${task}:a`)
     assert.deepEqual([row['status'], row['attempt'], String(row['fence'])], ['completed', 1, fence])
     assert.deepEqual(await bench.outcomes(`${task}:a`), [])

@@ -8,7 +8,7 @@ import { faultProxy, NEVER_ARRIVES, REPLY_LOST, type FaultProxy } from '../suppo
 
 const INSERT_OF_CLAIM = /insert into [^;]*task_runs/
 const COMMIT = /^commit$/
-const CLOSING_UPDATE = /^update [^;]*task_runs/
+const CLOSING_UPDATE = /^update \S*task_runs\S* set .status/
 
 /** Rolled back for certain, in the words of each server; a cluster says so at COMMIT too. */
 const ROLLED_BACK = { postgres: ['40001', '40P01'], mariadb: ['1213', '1020'], mysql: ['1213', '1205'] }

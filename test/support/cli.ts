@@ -1,11 +1,11 @@
 /** The command line as users run it: real processes of the built binary, each on a ledger of the test's own. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -16,7 +16,7 @@ import type { Row, TestDatabase } from './databases.ts'
 const root = join(import.meta.dirname, '../..')
 /** `node BINARY exec …`; built when it is not what stands in the checkout (scripts/test has built it before). */
 export const BINARY = join(root, 'dist/bin/runledger.js')
-execFileSync('bash', ['-c', '. scripts/toolchain.sh; build_if_stale'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+execFileSync('bash', ['-c', '. scripts/toolchain.sh; build_if_stale'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` } })
 
 export interface CliOptions {
   /** On top of a short environment that has no RUNLEDGER_ variable but the database. */
@@ -213,6 +213,11 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
 export function fieldsOf(line: string): Record<string, string> {
   const pairs = line.matchAll(/([a-z_]+)=("(?:[^"\\]|\\.)*"|\S*)/g)
   return Object.fromEntries([...pairs].map(([, name = '', value = '']) => [name, value.startsWith('"') ? (JSON.parse(value) as string) : value]))
+}
+
+/** For `skip`: false where unshare(1) may make these namespaces (`--pid`, `--uts`, …), else why not. */
+export function cannotUnshare(...namespaces: string[]): string | false {
+  return spawnSync('unshare', [...namespaces, 'true']).status === 0 ? false : `unshare ${namespaces.join(' ')} is not permitted here: it takes root`
 }
 
 /** An instant as raw SQL gives it: text from SQLite, a Date from the servers. */
