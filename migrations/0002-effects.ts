@@ -6,7 +6,7 @@
 import { sql } from 'kysely'
 import type { MigrationContext } from './context.ts'
 
-export const name = '0003-effects'
+export const name = '0002-effects'
 
 export async function up(context: MigrationContext): Promise<void> {
   await createEffects(context)
