@@ -97,7 +97,7 @@ async function createAttempts({ db, ddl, table }: MigrationContext): Promise<voi
       held_by_pid ${ddl.bigint},
       held_by_launcher ${ddl.key(100)},
       held_since ${ddl.instant},
-      constraint task_attempts_outcome check (outcome in ('failed', 'lost', 'released', 'cancelled', 'conflict'))
+      constraint task_attempts_outcome check (outcome in ('failed', 'lost', 'released', 'cancelled', 'reopened', 'conflict'))
     ) ${ddl.tableOptions}`.execute(db)
   await ddl.createIndex(db, { name: 'task_attempts_task_key', table: 'task_attempts', columns: ['task_key', 'id'] })
   await ddl.createIndex(db, { name: 'task_attempts_task_name', table: 'task_attempts', columns: ['task_name', 'ended_at'] })

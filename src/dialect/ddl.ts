@@ -20,6 +20,8 @@ export interface Ddl {
   /** What follows the closing parenthesis of CREATE TABLE. */
   readonly tableOptions: Sql
 
+  /** Adds a column that is not there yet; safe to run again. `definition` is its type and what follows. */
+  addColumn(db: Kysely<unknown>, table: string, column: string, definition: Sql): Promise<void>
   /** Makes an index that is not there yet; safe to run again. */
   createIndex(db: Kysely<unknown>, index: Index): Promise<void>
   /** Makes or replaces a view; safe to run again. */

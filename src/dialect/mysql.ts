@@ -126,6 +126,13 @@ function ddl(collation: string): Ddl {
     boolean: sql`boolean`,
     numberedKey: sql`bigint auto_increment primary key`,
     tableOptions: sql`engine = InnoDB row_format = dynamic`,
+    async addColumn(db, table, column, definition) {
+      // Differs by necessity: MySQL's ALTER TABLE cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.
+      const { rows } = await sql`
+        select 1 from information_schema.columns
+        where table_schema = database() and table_name = ${table} and column_name = ${column}`.execute(db)
+      if (rows.length === 0) await sql`alter table ${sql.id(table)} add column ${sql.ref(column)} ${definition}`.execute(db)
+    },
     async createIndex(db, { name, table, columns, unique }) {
       // Differs by necessity: there are no partial indexes (NULLs repeat in a unique one, which is all that is needed),
       // and MySQL's CREATE INDEX cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.

@@ -189,6 +189,9 @@ function ddl(table: (name: string) => RawBuilder<unknown>): Ddl {
     boolean: sql`boolean`,
     numberedKey: sql`bigint generated always as identity primary key`,
     tableOptions: sql``,
+    async addColumn(db, on, column, definition) {
+      await sql`alter table ${table(on)} add column if not exists ${sql.ref(column)} ${definition}`.execute(db)
+    },
     async createIndex(db, { name, table: on, columns, unique, where }) {
       const kind = unique ? sql`unique index` : sql`index`
       await sql`create ${kind} if not exists ${sql.id(name)} on ${table(on)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)

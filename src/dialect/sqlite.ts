@@ -155,6 +155,11 @@ const ddl: Dialect['ddl'] = {
   boolean: sql`integer`,
   numberedKey: sql`integer primary key autoincrement`,
   tableOptions: sql`strict`,
+  async addColumn(db, table, column, definition) {
+    // Differs by necessity: ALTER TABLE cannot say IF NOT EXISTS; a migration is alone, so asking first is enough.
+    const { rows } = await sql`select 1 from pragma_table_info(${table}) where name = ${column}`.execute(db)
+    if (rows.length === 0) await sql`alter table ${sql.id(table)} add column ${sql.ref(column)} ${definition}`.execute(db)
+  },
   async createIndex(db, { name, table, columns, unique, where }) {
     const kind = unique ? sql`unique index` : sql`index`
     await sql`create ${kind} if not exists ${sql.id(name)} on ${sql.id(table)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)

@@ -7,8 +7,11 @@ export type Status = (typeof STATUSES)[number]
 export const FAILURE_REASONS = ['error', 'exit', 'signal', 'timeout', 'lost', 'cancelled'] as const
 export type FailureReason = (typeof FAILURE_REASONS)[number]
 
-/** How an attempt ended without completing its run; `conflict` is a launch that never became an attempt. */
-export const ATTEMPT_OUTCOMES = ['failed', 'lost', 'released', 'cancelled', 'conflict'] as const
+/**
+ * How an attempt ended without completing its run; `conflict` is a launch that never became an attempt, and `reopened` one
+ * that did complete it, before an operator had the run done again.
+ */
+export const ATTEMPT_OUTCOMES = ['failed', 'lost', 'released', 'cancelled', 'reopened', 'conflict'] as const
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 
 interface MoveRule {
@@ -23,7 +26,8 @@ interface MoveRule {
  *
  * `take` hands out an attempt (counted here, so that a job which kills its worker is not retried for ever);
  * `release` gives that attempt back. `lose` and `exhaust` close an attempt whose owner is gone: `lose` when
- * attempts are left, `exhaust` when none is.
+ * attempts are left, `exhaust` when none is. The last four are an operator's: `cancel` ends a run that nobody holds,
+ * `stop` is its holder's answer to a cancel; `reopen` and `redo` have a run that is over done again.
  */
 export const MOVES = {
   take: { from: 'pending', to: 'processing', history: null },
@@ -33,6 +37,10 @@ export const MOVES = {
   release: { from: 'processing', to: 'pending', history: 'released' },
   lose: { from: 'processing', to: 'pending', history: 'lost' },
   exhaust: { from: 'processing', to: 'failed', history: 'lost' },
+  stop: { from: 'processing', to: 'failed', history: 'cancelled' },
+  cancel: { from: 'pending', to: 'failed', history: 'cancelled' },
+  reopen: { from: 'failed', to: 'pending', history: null },
+  redo: { from: 'completed', to: 'pending', history: 'reopened' },
 } as const satisfies Record<string, MoveRule>
 
 export type Move = keyof typeof MOVES

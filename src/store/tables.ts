@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them. Instants come back as the driver has them and pass through the dialect. */
 import type { ColumnType, Generated, Kysely } from 'kysely'
 import type { Dialect } from '../dialect/dialect.ts'
+import type { ActionName } from '../model/action.ts'
 import type { EffectStatus } from '../model/effect.ts'
 import type { AttemptOutcome, FailureReason, Status } from '../model/states.ts'
 
@@ -69,6 +70,7 @@ export interface TaskAttempts {
   held_by_pid: ColumnType<bigint | number | string | null, number | null, number | null>
   held_by_launcher: string | null
   held_since: Instant
+  launch_id: Generated<string | null>
 }
 
 export interface TaskFences {
@@ -83,7 +85,23 @@ export interface Tasks {
   overlap: string | null
   grace_seconds: number | null
   paused_at: Instant
+  paused_by: Generated<string | null>
+  paused_because: Generated<string | null>
   pruned_before: Instant
+}
+
+export interface TaskActions {
+  id: Generated<number>
+  action: ActionName
+  task_name: string | null
+  task_key: string | null
+  because: string | null
+  details: string | null
+  acted_at: Instant
+  acted_by: string
+  host: string | null
+  pid: ColumnType<bigint | number | string | null, number | null, number | null>
+  launcher: string | null
 }
 
 export interface TaskEffects {
@@ -113,6 +131,7 @@ export interface Tables {
   task_fences: TaskFences
   tasks: Tasks
   task_run_history: TaskAttempts
+  task_actions: TaskActions
   task_effects: TaskEffects
   task_effects_in_doubt: TaskEffects
 }
