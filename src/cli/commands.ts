@@ -16,6 +16,8 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   reap: { summary: 'close attempts whose owner is gone', load: async () => (await import('./reap.ts')).reapCommand },
   runs: { summary: 'list runs', load: async () => (await import('./runs.ts')).runsCommand },
   show: { summary: 'show one run with all its attempts and conflicts', load: async () => (await import('./show.ts')).showCommand },
+  tasks: { summary: 'list tasks with their schedules, or set their terms', load: async () => (await import('./tasks.ts')).tasksCommand },
+  missing: { summary: 'list windows that should have run and did not, or late', load: async () => (await import('./missing.ts')).missingCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

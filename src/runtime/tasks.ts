@@ -1,10 +1,16 @@
 /** Tasks: what the ledger knows of each, learned from launches or set by an operator, and what should have run. */
-import { checkTaskName } from '../model/names.ts'
+import { durationMs, type Duration } from '../model/duration.ts'
+import { invalidOption } from '../model/errors.ts'
+import type { MissedWindow } from '../model/missing.ts'
+import { checkTaskName, taskKey } from '../model/names.ts'
 import type { Instance } from '../model/run.ts'
 import { checkTerms, scheduleText, type Task, type TaskLauncher, type TaskTerms } from '../model/task.ts'
 import { boundText } from '../model/text.ts'
-import { learnTask } from '../store/learn-task.ts'
-import { listLaunchers, listTasks } from '../store/read-task.ts'
+import { windowAt } from '../model/window/window.ts'
+import { catchUp, type Gap } from '../store/catch-up.ts'
+import { learnTask, type Known } from '../store/learn-task.ts'
+import { missingWindows, spanOf, type Span } from '../store/missing.ts'
+import { listLaunchers, listTasks, readNow } from '../store/read-task.ts'
 import { setTask } from '../store/set-task.ts'
 import type { Store } from '../store/tables.ts'
 import { actorOf } from './actor.ts'
@@ -18,6 +24,26 @@ const NEAR_NOW_MS = 60_000
 const SAID_AGAIN_MS = 3_600_000
 const MOST_SAID = 10_000
 const MAX_REASON_BYTES = 1000
+
+export interface MissingFilter {
+  /** Only this task. */
+  readonly task?: string | undefined
+  /** How far back. Default 7 days. */
+  readonly since?: Duration | undefined
+  /** A run that takes longer is `running_too_long`. Default: twice the longest of the task's last 20, at least a minute. */
+  readonly tooLong?: Duration | undefined
+  /** Default 10000. */
+  readonly limit?: number | undefined
+}
+
+export interface Missing {
+  /** By task, the oldest first. */
+  readonly windows: readonly MissedWindow[]
+  /** Whether there are more than the limit. */
+  readonly more: boolean
+  /** Tasks with more windows in that time than are looked at, and from when on they were. */
+  readonly cut: readonly { readonly task: string; readonly from: Date }[]
+}
 
 export class Tasks {
   readonly #store: Store
@@ -55,18 +81,52 @@ export class Tasks {
    * when something is new. It asks once and does not wait for a database: no launch depends on it.
    * @returns the task as it was known before; null when it was not, or the launch has no schedule
    */
-  async learn(launch: Launch): Promise<Task | null> {
+  async learn(launch: Launch): Promise<Known | null> {
     const { window, at = new Date() } = launch
     const kept = window && scheduleText(window)
-    if (!kept || Math.abs(Date.now() - at.getTime()) > NEAR_NOW_MS) return null
+    if (!window || !kept || Math.abs(Date.now() - at.getTime()) > NEAR_NOW_MS) return null
     const news = [launch.task, kept.schedule, kept.zone].join('\0')
     if (monotonicMs() < (this.#said.get(news) ?? -Infinity) + SAID_AGAIN_MS) return null
     const { request, overlap } = planLaunch(launch, this.#instance)
     const { host, launcher } = this.#instance
-    const known = await learnTask(this.#store, { task: request.task, ...kept, overlap, host, launcher, windowStart: request.window!.start })
+    const { start: windowStart } = request.window!
+    const before = windowAt(window, new Date(windowStart.getTime() - 1))
+    const known = await learnTask(this.#store, { task: request.task, ...kept, overlap, host, launcher, windowStart, keyBefore: before && taskKey(request.task, before.label) })
     if (this.#said.size >= MOST_SAID) this.#said.clear()
     this.#said.set(news, monotonicMs())
     return known
+  }
+
+  /**
+   * Finds the windows without a run before that of this launch. With catch-up, the latest or all of them within the
+   * task's bounds are recorded as pending, for whoever takes up what is due; several launches at once do it once.
+   * @returns null when there is no gap, or nobody expects windows of this task
+   */
+  async catchUp(launch: Launch): Promise<Gap | null> {
+    const { request } = planLaunch(launch, this.#instance)
+    const { window } = request
+    return window && this.#read(() => catchUp(this.#store, { ...request, window }))
+  }
+
+  /**
+   * The windows that should have run and have no run completed in time, by the schedules that are known. Of a task
+   * with very many windows in that time only about the latest 50000 are looked at. @throws INVALID_OPTION
+   */
+  async missing({ task, since = '7d', tooLong, limit = 10_000 }: MissingFilter = {}): Promise<Missing> {
+    const sinceMs = durationMs('since', since)
+    const tooLongMs = tooLong === undefined ? null : durationMs('too-long', tooLong)
+    const tasks = await this.list(task)
+    if (task !== undefined && !tasks[0]?.schedule) throw invalidOption('task', `no schedule of ${JSON.stringify(task.slice(0, 100))} is known; launch it with --cron or --every once, or use 'runledger tasks set'`)
+    return this.#read(async () => {
+      const now = await readNow(this.#store)
+      const spans = tasks.flatMap((one) => ({ task: one, span: spanOf(one, new Date(now.getTime() - sinceMs), now) }))
+      const windows: MissedWindow[] = []
+      for (const { task: one, span } of spans) {
+        if (!span) continue
+        for await (const window of missingWindows(this.#store, one, span, tooLongMs)) if (windows.push(window) > limit) return { windows: windows.slice(0, limit), more: true, cut: cutOf(spans) }
+      }
+      return { windows, more: false, cut: cutOf(spans) }
+    })
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {
@@ -76,4 +136,8 @@ export class Tasks {
 
 function wordsOf({ schedule, ...terms }: TaskTerms): Record<string, unknown> {
   return { ...(schedule === undefined ? {} : { schedule: schedule === null || schedule === 'launched' ? schedule : scheduleText(schedule) }), ...terms }
+}
+
+function cutOf(spans: readonly { readonly task: Task; readonly span: Span | null }[]): Missing['cut'] {
+  return spans.flatMap(({ task, span }) => (span?.cut ? [{ task: task.name, from: span.from }] : []))
 }

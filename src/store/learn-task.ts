@@ -19,6 +19,15 @@ export interface Sighting {
   readonly launcher: string
   /** When the window of the launch begins: the first that is expected, if its schedule is new. */
   readonly windowStart: Date
+  /** The key of the window before; null when there is none. */
+  readonly keyBefore: string | null
+}
+
+/** What was known when a launch spoke. */
+export interface Known {
+  readonly task: Task
+  /** Whether the window before that of the launch has a run, in whatever state. */
+  readonly ranBefore: boolean
 }
 
 /** How old the record of a launcher may become before it is renewed. */
@@ -27,16 +36,18 @@ const SEEN_AGAIN_SECONDS = 3600
 const BY_HAND = 'tty'
 
 /** @returns the task as it was before this launch; null when it was not known */
-export async function learnTask(store: Store, seen: Sighting): Promise<Task | null> {
-  const { task, secondsAgo } = await look(store, seen)
+export async function learnTask(store: Store, seen: Sighting): Promise<Known | null> {
+  const { known, secondsAgo } = await look(store, seen)
+  const task = known?.task
   if (!task) await insertTask(store, seen)
   else if (isNew(task, seen) && (await mayTakeOver(store, task, seen, secondsAgo))) await changeTask(store, task, seen)
   else if (secondsAgo === null || secondsAgo >= SEEN_AGAIN_SECONDS) await changePolicy(store, task, seen)
   if (secondsAgo === null || secondsAgo >= SEEN_AGAIN_SECONDS) await recordLauncher(store, seen)
-  return task
+  return known
 }
 
-async function look(store: Store, seen: Sighting): Promise<{ task: Task | null; secondsAgo: number | null }> {
+/** Three primary keys in one statement. */
+async function look(store: Store, seen: Sighting): Promise<{ known: Known | null; secondsAgo: number | null }> {
   const row = await store.db
     .selectFrom('tasks')
     .leftJoin('task_launchers', (join) =>
@@ -47,11 +58,14 @@ async function look(store: Store, seen: Sighting): Promise<{ task: Task | null; 
         .on('task_launchers.schedule', '=', seen.schedule)
         .on('task_launchers.zone', '=', seen.zone),
     )
+    .leftJoin('task_runs', (join) => join.on('task_runs.task_key', '=', seen.keyBefore ?? ''))
     .selectAll('tasks')
+    .select('task_runs.task_key as ran_before')
     .select(store.secondsBetween(sql.ref('task_launchers.last_seen_at'), store.now()).as('seconds_ago'))
     .where('tasks.task_name', '=', seen.task)
     .executeTakeFirst()
-  return row ? { task: taskOf(store, row), secondsAgo: row.seconds_ago === null ? null : Number(row.seconds_ago) } : { task: null, secondsAgo: null }
+  if (!row) return { known: null, secondsAgo: null }
+  return { known: { task: taskOf(store, row), ranBefore: row.ran_before !== null }, secondsAgo: row.seconds_ago === null ? null : Number(row.seconds_ago) }
 }
 
 function isNew(task: Task, seen: Sighting): boolean {

@@ -64,12 +64,25 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
 
 async function tellStory(scene: Scene): Promise<number> {
   const { onlyOwn, stop } = scene
+  await lookBack(scene)
   const before = onlyOwn ? [] : await runDue(scene)
   if (stop.requested) return stop.exitCode
   const own = before.find(({ isOwn }) => isOwn)?.exitCode ?? (await runOwn(scene))
   if (own === EXIT.leaseLost) return own // The database is gone, or others do the task's work by now.
   const after = onlyOwn || stop.requested ? [] : ((await ifReachable(scene, () => runDue(scene))) ?? [])
   return own !== 0 ? own : ([...before, ...after].find(({ exitCode }) => exitCode !== 0)?.exitCode ?? own)
+}
+
+/** Tells the ledger what this launch is, and finds the gap before it. Neither is a reason not to run. */
+async function lookBack({ ledger, launch, onlyOwn, log }: Scene): Promise<void> {
+  try {
+    const known = await ledger.tasks.learn(launch)
+    const mayLack = known !== null && !onlyOwn && (!known.ranBefore || known.task.catchUp !== 'none')
+    const gap = mayLack ? await ledger.tasks.catchUp(launch) : null
+    if (gap) log(logLine(ledger.instance, { task: launch.task, status: 'gap', missed: gap.missed, queued: gap.queued.length, since: gap.since, catch_up: known!.task.catchUp }))
+  } catch (error) {
+    log(logLine(ledger.instance, { task: launch.task, status: 'gap_unknown', error: error instanceof Error ? error.message : String(error) }))
+  }
 }
 
 interface DueEnd {
