@@ -2,6 +2,7 @@
 export { cron, every, type Schedule } from './model/window/schedule.ts'
 export { launchWindow, nextStart, windowAt, windowsBetween, type Window } from './model/window/window.ts'
 export type { MissedWindow, WindowState } from './model/missing.ts'
+export type { Problem, ProblemKind, Thresholds } from './model/problem.ts'
 export type { CatchUp, Task, TaskLauncher, TaskTerms } from './model/task.ts'
 export { claimFromEnv, claimJson, parseClaim, type ClaimRef } from './model/claim-ref.ts'
 export { NotPerformed, type EffectRecord, type EffectStatus } from './model/effect.ts'

@@ -4,6 +4,7 @@ import { invalidOption } from '../model/errors.ts'
 import type { MissedWindow } from '../model/missing.ts'
 import { checkTaskName, taskKey } from '../model/names.ts'
 import type { Instance } from '../model/run.ts'
+import { DEFAULT_THRESHOLDS, type Problem, type Thresholds } from '../model/problem.ts'
 import { checkTerms, scheduleText, type Task, type TaskLauncher, type TaskTerms } from '../model/task.ts'
 import { boundText } from '../model/text.ts'
 import { windowAt } from '../model/window/window.ts'
@@ -14,6 +15,7 @@ import { listLaunchers, listTasks, readNow } from '../store/read-task.ts'
 import { setTask } from '../store/set-task.ts'
 import type { Store } from '../store/tables.ts'
 import { actorOf } from './actor.ts'
+import { findProblems } from './check.ts'
 import { monotonicMs } from './heart.ts'
 import { planLaunch, type Launch } from './launch.ts'
 import { settle } from './settle.ts'
@@ -127,6 +129,11 @@ export class Tasks {
       }
       return { windows, more: false, cut: cutOf(spans) }
     })
+  }
+
+  /** What somebody should look at, the critical first: what `runledger check` prints. Writes nothing. */
+  async problems({ task, ...thresholds }: Partial<Thresholds> & { readonly task?: string | undefined } = {}): Promise<Problem[]> {
+    return this.#read(() => findProblems(this.#store, { ...DEFAULT_THRESHOLDS, ...thresholds }, task))
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {
