@@ -1,4 +1,5 @@
 /** Tasks: what the ledger knows of each, learned from launches or set by an operator, and what should have run. */
+import type { Action, ActionName } from '../model/action.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
 import type { MissedWindow } from '../model/missing.ts'
@@ -12,9 +13,12 @@ import { catchUp, type Gap } from '../store/catch-up.ts'
 import { learnTask, type Known } from '../store/learn-task.ts'
 import { missingWindows, spanOf, type Span } from '../store/missing.ts'
 import { listLaunchers, listTasks, readNow } from '../store/read-task.ts'
+import { recordAction } from '../store/record-action.ts'
+import { reopen, type Reopened } from '../store/reopen.ts'
 import { setTask } from '../store/set-task.ts'
 import type { Store } from '../store/tables.ts'
 import { actorOf } from './actor.ts'
+import { planBackfill, type BackfillSpan, type BackfillWindow } from './backfill.ts'
 import { findProblems } from './check.ts'
 import { monotonicMs } from './heart.ts'
 import { planLaunch, type Launch } from './launch.ts'
@@ -74,7 +78,7 @@ export class Tasks {
   /** Says what a task's terms are; recorded with who, from where and why. @throws INVALID_OPTION */
   async set(task: string, terms: TaskTerms, because?: string): Promise<Task> {
     const checked = checkTerms(terms)
-    const action = { name: 'set', task: checkTaskName(task), taskKey: null, because: because === undefined ? null : boundText(because, MAX_REASON_BYTES, 'head'), details: JSON.stringify(wordsOf(checked)) } as const
+    const action = actionOf('set', checkTaskName(task), null, because, wordsOf(checked))
     return this.#read(() => setTask(this.#store, task, checked, action, actorOf(this.#instance)))
   }
 
@@ -136,9 +140,30 @@ export class Tasks {
     return this.#read(() => findProblems(this.#store, { ...DEFAULT_THRESHOLDS, ...thresholds }, task))
   }
 
+  /** The windows of a span, and what filling it would do with each; the oldest first. Writes nothing. @throws INVALID_OPTION */
+  async backfill(span: BackfillSpan): Promise<BackfillWindow[]> {
+    checkTaskName(span.task)
+    return this.#read(() => planBackfill(this.#store, span))
+  }
+
+  /** Records that a backfill begins, with its particulars. */
+  async recordBackfill(task: string, details: Readonly<Record<string, unknown>>, because?: string): Promise<void> {
+    await this.#read(() => this.#store.statement((db) => recordAction(this.#store, db, actionOf('backfill', task, null, because, details), actorOf(this.#instance))))
+  }
+
+  /** Has a failed run done again, with so many more attempts. False when it is not failed, or not after that attempt, any more. */
+  async reopen(task: string, run: Reopened, moreAttempts: number, because?: string): Promise<boolean> {
+    const action = actionOf('retry', task, run.taskKey, because, { attempt: run.attempt, by: 'backfill' })
+    return this.#read(() => reopen(this.#store, run, moreAttempts, action, actorOf(this.#instance)))
+  }
+
   #read<T>(query: () => Promise<T>): Promise<T> {
     return settle(this.#store, this.#patienceMs, query)
   }
+}
+
+function actionOf(name: ActionName, task: string, taskKey: string | null, because: string | undefined, details: Readonly<Record<string, unknown>>): Action {
+  return { name, task, taskKey, because: because === undefined ? null : boundText(because, MAX_REASON_BYTES, 'head'), details: JSON.stringify(details) }
 }
 
 function wordsOf({ schedule, ...terms }: TaskTerms): Record<string, unknown> {
