@@ -44,12 +44,13 @@ async function createTotals({ db, ddl, table }: MigrationContext): Promise<void>
   await sql`
     create table if not exists ${table('task_totals')} (
       task_name ${ddl.key(100)} not null,
+      ends ${ddl.key(10)} not null,
       outcome ${ddl.key(10)} not null,
       reason ${ddl.key(12)} not null,
       endings ${ddl.bigint} not null,
       seconds ${ddl.double} not null,
-      last_at ${ddl.instant} not null,
-      primary key (task_name, outcome, reason)
+      counted_before ${ddl.instant},
+      primary key (task_name, ends, outcome, reason)
     ) ${ddl.tableOptions}`.execute(db)
   // The newest endings of a task by its own clock: its last success, what failed since, what was not counted yet.
   await ddl.createIndex(db, { name: 'task_runs_finished_at', table: 'task_runs', columns: ['task_name', 'status', 'finished_at'], where: sql`status in ('completed', 'failed')` })

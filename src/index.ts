@@ -1,6 +1,7 @@
 /** The door of the library: everything public, and nothing else. */
 export { cron, every, type Schedule } from './model/window/schedule.ts'
 export { launchWindow, nextStart, windowAt, windowsBetween, type Window } from './model/window/window.ts'
+export type { EndingTotal, Measures, TaskNow } from './model/measures.ts'
 export type { MissedWindow, WindowState } from './model/missing.ts'
 export type { BackfillChoice } from './model/backfill-choice.ts'
 export type { Problem, ProblemKind, Thresholds } from './model/problem.ts'

@@ -11,6 +11,7 @@ export const EXIT = {
   bug: 70,
   /** Somebody else has it, or had it: a launch that lost, or an effect that is being performed. */
   conflict: 73,
+  cannotWrite: 74,
   leaseLost: 75,
   inDoubt: 76,
   staleFence: 77,

@@ -2,6 +2,7 @@
 import type { Action, ActionName } from '../model/action.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
+import type { Measures } from '../model/measures.ts'
 import type { MissedWindow } from '../model/missing.ts'
 import { checkTaskName, taskKey } from '../model/names.ts'
 import type { Instance } from '../model/run.ts'
@@ -22,6 +23,7 @@ import { planBackfill, type BackfillSpan, type BackfillWindow } from './backfill
 import { findProblems } from './check.ts'
 import { monotonicMs } from './heart.ts'
 import { planLaunch, type Launch } from './launch.ts'
+import { measure } from './measure.ts'
 import { settle } from './settle.ts'
 
 /** A launch that names another instant than now says nothing of when the task is due. */
@@ -155,6 +157,11 @@ export class Tasks {
   async reopen(task: string, run: Reopened, moreAttempts: number, because?: string): Promise<boolean> {
     const action = actionOf('retry', task, run.taskKey, because, { attempt: run.attempt, by: 'backfill' })
     return this.#read(() => reopen(this.#store, run, moreAttempts, action, actorOf(this.#instance)))
+  }
+
+  /** Counters and gauges of every task, for a monitoring system; keeps what it has counted in `task_totals`. */
+  async measures(): Promise<Measures> {
+    return this.#read(() => measure(this.#store))
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {

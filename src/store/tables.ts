@@ -3,9 +3,10 @@ import type { ColumnType, Generated, Kysely } from 'kysely'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { ActionName } from '../model/action.ts'
 import type { EffectStatus } from '../model/effect.ts'
+import type { Ends } from '../model/measures.ts'
+import type { OverlapPolicy } from '../model/outcome.ts'
 import type { AttemptOutcome, FailureReason, Status } from '../model/states.ts'
 import type { CatchUp } from '../model/task.ts'
-import type { OverlapPolicy } from '../model/outcome.ts'
 
 /** Written as an expression of the dialect (`now`, `instant`), read through `readInstant`. */
 type Instant = ColumnType<unknown, unknown, unknown>
@@ -113,6 +114,18 @@ export interface TaskLaunchers {
   last_seen_at: Instant
 }
 
+/** Endings that were counted, by task; the row of the empty task is the mark (see totals.ts). */
+export interface TaskTotals {
+  task_name: string
+  ends: Ends | 'mark'
+  outcome: string
+  reason: string
+  endings: ColumnType<bigint | number | string, bigint, bigint>
+  seconds: number
+  /** Of the mark alone. */
+  counted_before: Instant
+}
+
 export interface TaskActions {
   id: Generated<number>
   action: ActionName
@@ -154,6 +167,7 @@ export interface Tables {
   task_fences: TaskFences
   tasks: Tasks
   task_launchers: TaskLaunchers
+  task_totals: TaskTotals
   task_run_history: TaskAttempts
   task_actions: TaskActions
   task_effects: TaskEffects
