@@ -49,8 +49,8 @@ async function added(store: Store, mark: ReadMark, before: Date, counted: readon
 async function endings(store: Store, pulses: readonly TaskPulse[], from: Date, to: Date): Promise<EndingTotal[]> {
   const counted = await attemptEndings(store, from, to)
   for (const { name, lastSuccessAt, lastFailureAt } of pulses) {
-    const last = Math.max(lastSuccessAt?.getTime() ?? -Infinity, lastFailureAt?.getTime() ?? -Infinity)
-    if (last >= from.getTime()) counted.push(...(await runEndings(store, name, from, to)))
+    if (lastSuccessAt && lastSuccessAt >= from) counted.push(...(await runEndings(store, name, 'completed', from, to)))
+    if (lastFailureAt && lastFailureAt >= from) counted.push(...(await runEndings(store, name, 'failed', from, to)))
   }
   return counted
 }

@@ -3,7 +3,7 @@
  * `task_totals` holds all endings before its mark, which keeps a minute behind for those whose commit is under way.
  */
 import { sql } from 'kysely'
-import type { EndingTotal, Ends } from '../model/measures.ts'
+import { addTotals, type EndingTotal, type Ends } from '../model/measures.ts'
 import type { Db, Store } from './tables.ts'
 
 /** A transaction that ended a run longer ago than this and is still not committed would not be counted. */
@@ -26,29 +26,58 @@ export async function readTotals(store: Store): Promise<{ mark: Mark | null; tot
   return { mark: mark ? { before: store.readInstant(mark.counted_before)!, version: Number(mark.endings) } : null, totals }
 }
 
-/** Runs of one task that ended in `[from, to)`: one range of an index. */
-export async function runEndings(store: Store, task: string, from: Date, to: Date): Promise<EndingTotal[]> {
-  const query = store.db
-    .selectFrom('task_runs')
-    .select(['status as outcome', sql<string>`coalesce(failure_reason, '')`.as('reason'), sql<number | string>`count(*)`.as('endings')])
-    .select([sql<number | null>`sum(${store.secondsBetween(sql.ref('started_at'), sql.ref('finished_at'))})`.as('seconds')])
-    .where('task_name', '=', task)
-    .where(sql<boolean>`status in ('completed', 'failed')`)
-    .where(sql<boolean>`finished_at >= ${store.instant(from)} and finished_at < ${store.instant(to)}`)
-    .groupBy(['status', sql`coalesce(failure_reason, '')`])
-  const rows = await query.execute()
-  return rows.map((row) => ({ task, ends: 'run', outcome: row.outcome, reason: row.reason, endings: Number(row.endings), seconds: Number(row.seconds ?? 0) }))
+/** Few enough that a database counts them within seconds, however cold its cache: the first count is of the whole history. */
+const ENDINGS_AT_ONCE = 100_000
+
+/** Runs of one task that ended in `[from, to)`, in one state: ranges of an index. */
+export async function runEndings(store: Store, task: string, status: 'completed' | 'failed', from: Date, to: Date): Promise<EndingTotal[]> {
+  const runs = store.db.selectFrom('task_runs').where('task_name', '=', task).where(sql<boolean>`status = ${sql.lit(status)}`)
+  const ended = (since: Date, until: Date) => sql<boolean>`finished_at >= ${store.instant(since)} and finished_at < ${store.instant(until)}`
+  return countInSlices(
+    from,
+    to,
+    (since) => runs.select('finished_at as at').where(ended(since, to)).orderBy('finished_at').limit(1).offset(ENDINGS_AT_ONCE).executeTakeFirst().then((row) => store.readInstant(row?.at)),
+    async (since, until) => {
+      const rows = await runs
+        .select([sql<string>`coalesce(failure_reason, '')`.as('reason'), sql<number | string>`count(*)`.as('endings')])
+        .select(sql<number | null>`sum(${store.secondsBetween(sql.ref('started_at'), sql.ref('finished_at'))})`.as('seconds'))
+        .where(ended(since, until))
+        .groupBy(sql`coalesce(failure_reason, '')`)
+        .execute()
+      return rows.map((row) => ({ task, ends: 'run', outcome: status, reason: row.reason, endings: Number(row.endings), seconds: Number(row.seconds ?? 0) }))
+    },
+  )
 }
 
-/** Attempts and launches of all tasks that came to nothing in `[from, to)`; one range of an index. */
+/** Attempts and launches of all tasks that came to nothing in `[from, to)`: ranges of an index. */
 export async function attemptEndings(store: Store, from: Date, to: Date): Promise<EndingTotal[]> {
-  const query = store.db
-    .selectFrom('task_attempts')
-    .select(['task_name', 'outcome', sql<string>`coalesce(reason, '')`.as('reason'), sql<number | string>`count(*)`.as('endings')])
-    .where(sql<boolean>`ended_at >= ${store.instant(from)} and ended_at < ${store.instant(to)}`)
-    .groupBy(['task_name', 'outcome', sql`coalesce(reason, '')`])
-  const rows = await query.execute()
-  return rows.map((row) => ({ task: row.task_name, ends: 'attempt', outcome: row.outcome, reason: row.reason, endings: Number(row.endings), seconds: 0 }))
+  const attempts = store.db.selectFrom('task_attempts')
+  const ended = (since: Date, until: Date) => sql<boolean>`ended_at >= ${store.instant(since)} and ended_at < ${store.instant(until)}`
+  return countInSlices(
+    from,
+    to,
+    (since) => attempts.select('ended_at as at').where(ended(since, to)).orderBy('ended_at').limit(1).offset(ENDINGS_AT_ONCE).executeTakeFirst().then((row) => store.readInstant(row?.at)),
+    async (since, until) => {
+      const rows = await attempts
+        .select(['task_name', 'outcome', sql<string>`coalesce(reason, '')`.as('reason'), sql<number | string>`count(*)`.as('endings')])
+        .where(ended(since, until))
+        .groupBy(['task_name', 'outcome', sql`coalesce(reason, '')`])
+        .execute()
+      return rows.map((row) => ({ task: row.task_name, ends: 'attempt', outcome: row.outcome, reason: row.reason, endings: Number(row.endings), seconds: 0 }))
+    },
+  )
+}
+
+/** @param cut when the ending ENDINGS_AT_ONCE after that instant was; null when there are not so many left */
+async function countInSlices(from: Date, to: Date, cut: (since: Date) => Promise<Date | null>, count: (since: Date, until: Date) => Promise<EndingTotal[]>): Promise<EndingTotal[]> {
+  let totals: EndingTotal[] = []
+  for (let since = from; since < to; ) {
+    const end = await cut(since)
+    const until = end !== null && end > since ? end : to
+    totals = addTotals(totals, await count(since, until))
+    since = until
+  }
+  return totals
 }
 
 /** Adds what was counted and moves the mark. @returns false when another count was first: nothing was added then */
