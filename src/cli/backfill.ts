@@ -1,7 +1,8 @@
 /** `runledger backfill`: fills a span of windows, each under its own key, by the machinery of `exec`. */
+import { BACKFILL_CHOICES } from '../model/backfill-choice.ts'
 import { durationMs } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
-import { BACKFILL_CHOICES } from '../model/backfill-choice.ts'
+import { checkTaskName } from '../model/names.ts'
 import { fill, type FillPlan } from './backfill/fill.ts'
 import { showPlan } from './backfill/show-plan.ts'
 import type { Command, FlagValues, Invocation, Io } from './command.ts'
@@ -32,7 +33,7 @@ runs pending; started again, it goes on.
 
 With --parallel 1 no other run of the task goes on meanwhile: it waits while one does, and a launch that comes while a
 job of the backfill runs meets an overlap, and does what its own policy says. With more than 1 the jobs exclude neither
-each other nor ordinary runs of the task, like --overlap allow.
+each other nor ordinary runs of the task, like exec --overlap allow.
 
 Exit codes: 0 all done; the code of the first job that failed; 128+n stopped by signal n; 64 usage; 69 the database is
 unavailable; 73 the task is paused; 75 a lease was lost; 78 schema; 126/127 the command cannot be run / was not found.
@@ -75,7 +76,7 @@ function commandOf({ rest: [command, ...args] }: Invocation): [string, ...string
 }
 
 function planOf(flags: FlagValues, io: Io): Omit<FillPlan, 'job'> {
-  const span = { task: required(flags, 'task'), from: instantOf(flags, 'from'), to: instantOf(flags, 'to'), only: oneOf(flags, 'only', BACKFILL_CHOICES), schedule: scheduleOf(flags) }
+  const span = { task: checkTaskName(required(flags, 'task')), from: instantOf(flags, 'from'), to: instantOf(flags, 'to'), only: oneOf(flags, 'only', BACKFILL_CHOICES), schedule: scheduleOf(flags) }
   if (span.from >= span.to) throw invalidOption('to', 'must be later than --from')
   const parallel = wholeNumber(flags, 'parallel', 1, 64) ?? 1
   const { window: _, ...launch } = launchOf(flags, new Date())

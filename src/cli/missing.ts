@@ -1,5 +1,6 @@
 /** `runledger missing`: the windows that should have run, and what became of them. */
 import type { MissedWindow } from '../index.ts'
+import { durationMs } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
 import type { Command } from './command.ts'
 import { withLedger } from './database.ts'
@@ -44,7 +45,8 @@ export const missingCommand: Command = {
   options: { task: { type: 'string' }, since: { type: 'string' }, 'too-long': { type: 'string' }, limit: { type: 'string' } },
   async run({ flags, words }, io) {
     if (words.length > 0) throw invalidOption('missing', `takes no word, got ${JSON.stringify(words[0]!.slice(0, 40))}`)
-    const filter = { task: text(flags, 'task'), since: text(flags, 'since'), tooLong: text(flags, 'too-long'), limit: wholeNumber(flags, 'limit', 1, 100_000) ?? 1000 }
+    const duration = (name: string) => (text(flags, name) === undefined ? undefined : durationMs(name, text(flags, name)!))
+    const filter = { task: text(flags, 'task'), since: duration('since'), tooLong: duration('too-long'), limit: wholeNumber(flags, 'limit', 1, 100_000) ?? 1000 }
     const { windows, more, cut } = await withLedger(flags, io, (ledger) => ledger.tasks.missing(filter))
     if (flags['json']) for (const window of windows) io.out(`${jsonLine(missedJson(window))}\n`)
     else io.out(windows.length === 0 ? 'no window is missing\n' : table(['KEY', 'STATE', 'WINDOW', 'BEGAN', 'LATE', 'NOTE'], windows.map(cells)))

@@ -1,10 +1,10 @@
 /** The story of a backfill: window after window, so many at once, until all are done or somebody wants it to end. */
 import type { BackfillSpan, BackfillWindow, Claim, Conflict } from '../../index.ts'
+import { DEFAULT_MAX_ATTEMPTS } from '../../model/retry.ts'
 import type { Io } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { conflictLine, inScene, pause, runClaim, type ExecPlan, type Scene } from '../exec/launches.ts'
 import { logLine } from '../exec/log-line.ts'
-import { DEFAULT_MAX_ATTEMPTS } from '../../model/retry.ts'
 
 export interface FillPlan extends ExecPlan {
   readonly span: BackfillSpan
@@ -31,6 +31,7 @@ interface Tally {
 export function fill(plan: FillPlan, io: Io): Promise<number> {
   return inScene(plan, io, async (scene) => {
     const { ledger, log, stop } = scene
+    await ledger.due(plan.span.task, 1) // Closes attempts of the task whose owner is gone, those of a killed backfill among them.
     const planned = await ledger.tasks.backfill(plan.span)
     const wanted = planned.filter(({ action }) => action !== 'leave')
     if (plan.newestFirst) wanted.reverse()

@@ -2,7 +2,8 @@
 import { type OverlapPolicy, type TaskTerms } from '../../index.ts'
 import { durationMs } from '../../model/duration.ts'
 import { invalidOption } from '../../model/errors.ts'
-import { CATCH_UPS, MAX_CATCH_UP_COUNT } from '../../model/task.ts'
+import { checkTaskName } from '../../model/names.ts'
+import { CATCH_UPS, checkTerms, MAX_CATCH_UP_COUNT } from '../../model/task.ts'
 import type { FlagValues, Io } from '../command.ts'
 import { withLedger } from '../database.ts'
 import { EXIT } from '../exit.ts'
@@ -14,7 +15,8 @@ import { taskJson } from './task-json.ts'
 export async function setTerms(flags: FlagValues, io: Io): Promise<number> {
   const name = required(flags, 'task')
   if (flags['launchers']) throw invalidOption('launchers', "does not go with 'set'")
-  const terms = termsOf(flags)
+  checkTaskName(name)
+  const terms = checkTerms(termsOf(flags))
   const task = await withLedger(flags, io, (ledger) => ledger.tasks.set(name, terms, text(flags, 'because')))
   const schedule = task.schedule === null ? 'no schedule' : `${task.schedule} in ${task.zone}`
   io.out(flags['json'] ? `${jsonLine(taskJson(task))}\n` : `${task.name}: ${schedule}, catch-up ${task.catchUp}\n`)
