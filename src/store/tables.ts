@@ -91,7 +91,7 @@ export interface Tasks {
 }
 
 export interface TaskActions {
-  id: Generated<number>
+  action_id: string
   action: ActionName
   task_name: string | null
   task_key: string | null
