@@ -59,6 +59,15 @@ eachLedger('transition', (bench) => {
     })
   }
 
+  it('no move is made by a writer that believes in another attempt', async () => {
+    for (const name of moves) {
+      const of = await runIn(MOVES[name].from)
+      const before = await bench.row(of.taskKey)
+      assert.equal(await move(name, { ...of, attempt: of.attempt + 1 }), false, name)
+      assert.deepEqual(await bench.row(of.taskKey), before)
+    }
+  })
+
   it('a write that would move two rows is a bug, said loudly and rolled back', async () => {
     const { store } = bench
     const of = await runIn('processing')
