@@ -16,6 +16,7 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   reap: { summary: 'close attempts whose owner is gone', load: async () => (await import('./reap.ts')).reapCommand },
   runs: { summary: 'list runs', load: async () => (await import('./runs.ts')).runsCommand },
   show: { summary: 'show one run with all its attempts and conflicts', load: async () => (await import('./show.ts')).showCommand },
+  why: { summary: 'say why a run or a task is where it is, and what can be done', load: async () => (await import('./why.ts')).whyCommand },
   cancel: { summary: 'cancel a run, pending or processing', load: async () => (await import('./operate.ts')).cancelCommand },
   retry: { summary: 'have a run that is over done again', load: async () => (await import('./operate.ts')).retryCommand },
   pause: { summary: 'let no run of a task begin, on any host', load: async () => (await import('./operate.ts')).pauseCommand },

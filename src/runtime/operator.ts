@@ -13,6 +13,7 @@ import { readRun } from '../store/read-run.ts'
 import type { Store } from '../store/tables.ts'
 import { isDead } from './acquire.ts'
 import { settle } from './settle.ts'
+import { whyRun, whyTask, type RunReasons, type TaskReasons } from './why.ts'
 
 export interface ActionOptions {
   /** Who acts; by default the user of this process. */
@@ -96,6 +97,17 @@ export class Operator {
   /** @returns false when it was not paused */
   async resume(task: string, options: ActionOptions = {}): Promise<boolean> {
     return this.#setPaused('resume', task, options)
+  }
+
+  /**
+   * Why a run (by its key) or a task is where it is: who holds it, on what evidence that counts as alive or dead, what
+   * stands in its way, what was refused. Changes nothing. @throws RUN_NOT_FOUND
+   */
+  async why(subject: string): Promise<RunReasons | TaskReasons> {
+    const store = this.#store
+    const reasons = await settle(store, this.#patienceMs, async () => (await whyRun(store, subject)) ?? (await whyTask(store, subject)))
+    if (!reasons) throw new LedgerError('RUN_NOT_FOUND', `no run and no task ${JSON.stringify(subject)} is recorded`, { taskKey: subject })
+    return reasons
   }
 
   /** What was done, the newest last. */
