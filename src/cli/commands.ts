@@ -21,6 +21,11 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   retry: { summary: 'have a run that is over done again', load: async () => (await import('./operate.ts')).retryCommand },
   pause: { summary: 'let no run of a task begin, on any host', load: async () => (await import('./operate.ts')).pauseCommand },
   resume: { summary: 'let a paused task run again', load: async () => (await import('./operate.ts')).resumeCommand },
+  tasks: { summary: 'list tasks with their schedules, or set their terms', load: async () => (await import('./tasks.ts')).tasksCommand },
+  missing: { summary: 'list windows that should have run and did not, or late', load: async () => (await import('./missing.ts')).missingCommand },
+  backfill: { summary: 'fill a span of windows that did not run or failed', load: async () => (await import('./backfill.ts')).backfillCommand },
+  check: { summary: 'exit 0, 1 or 2 for monitoring, with a line a problem', load: async () => (await import('./check.ts')).checkCommand },
+  metrics: { summary: 'write metrics for Prometheus', load: async () => (await import('./metrics.ts')).metricsCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

@@ -12,7 +12,8 @@ export const EXIT = {
   /** Somebody else has it, or had it: a launch that lost, or an effect that is being performed. */
   conflict: 73,
   /** An operator cancelled the run. */
-  cancelled: 74,
+  cancelled: 72,
+  cannotWrite: 74,
   leaseLost: 75,
   inDoubt: 76,
   staleFence: 77,

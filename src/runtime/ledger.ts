@@ -24,6 +24,7 @@ import { openHeartStore, openStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
+import { Tasks } from './tasks.ts'
 import { ThreadedPacemaker } from './threaded-pacemaker.ts'
 
 export interface LedgerOptions {
@@ -69,6 +70,8 @@ export class Ledger {
   readonly fences: Fences
   /** What a person does to runs and tasks. */
   readonly operator: Operator
+  /** What is known of tasks, and which of their windows should have run. */
+  readonly tasks: Tasks
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
@@ -89,6 +92,7 @@ export class Ledger {
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
     this.operator = new Operator(store, patienceMs, this.instance)
+    this.tasks = new Tasks(store, patienceMs, this.instance)
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -104,6 +108,7 @@ export class Ledger {
    */
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
+    await this.tasks.learn(launch).catch(() => {}) // No launch depends on it; the next one says the same.
     const outcome = await acquire(this.#store, plan, this.#patienceMs)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }

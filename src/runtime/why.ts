@@ -1,7 +1,8 @@
 /** Why a run or a task is where it is: who holds it and on what evidence, what stands in its way, what was refused. */
 import type { HistoryLine, Run } from '../model/run.ts'
 import { readActive, readRun } from '../store/read-run.ts'
-import { conflictsOf, lastAttemptOf, readNow, readPause, runsOf, type Pause } from '../store/standing.ts'
+import { readNow } from '../store/read-task.ts'
+import { conflictsOf, lastAttemptOf, readPause, runsOf, type Pause } from '../store/standing.ts'
 import type { Store } from '../store/tables.ts'
 import { traceOf } from './process-identity.ts'
 
