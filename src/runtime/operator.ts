@@ -13,7 +13,7 @@ import type { Store } from '../store/tables.ts'
 import { isDead } from './acquire.ts'
 import { actorOf } from './actor.ts'
 import { settle } from './settle.ts'
-import { whyRun, whyTask, type RunReasons, type TaskReasons } from './why.ts'
+import { why, type AbsentReasons, type RunReasons, type TaskReasons } from './why.ts'
 
 export interface ActionOptions {
   /** Who acts; by default the user of this process. */
@@ -103,9 +103,8 @@ export class Operator {
    * Why a run (by its key) or a task is where it is: who holds it, on what evidence that counts as alive or dead, what
    * stands in its way, what was refused. Changes nothing. @throws RUN_NOT_FOUND
    */
-  async why(subject: string): Promise<RunReasons | TaskReasons> {
-    const store = this.#store
-    const reasons = await settle(store, this.#patienceMs, async () => (await whyRun(store, subject)) ?? (await whyTask(store, subject)))
+  async why(subject: string): Promise<RunReasons | TaskReasons | AbsentReasons> {
+    const reasons = await settle(this.#store, this.#patienceMs, () => why(this.#store, subject))
     if (!reasons) throw new LedgerError('RUN_NOT_FOUND', `no run and no task ${JSON.stringify(subject)} is recorded`, { taskKey: subject })
     return reasons
   }
