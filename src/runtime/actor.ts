@@ -6,8 +6,9 @@ import { boundText } from '../model/text.ts'
 
 const MAX_USER_BYTES = 255
 
-export function actorOf({ host, pid, launcher }: Instance, env: NodeJS.ProcessEnv = process.env): Actor {
-  return { user: boundText(env['SUDO_USER'] ?? userName(), MAX_USER_BYTES, 'head'), host, pid, launcher }
+/** @param user who it is, where that is known better */
+export function actorOf({ host, pid, launcher }: Instance, user: string = process.env['SUDO_USER'] ?? userName()): Actor {
+  return { user: boundText(user, MAX_USER_BYTES, 'head'), host, pid, launcher }
 }
 
 function userName(): string {

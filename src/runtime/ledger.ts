@@ -18,7 +18,8 @@ import { monotonicMs } from './heart.ts'
 import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
-import { keepWhileAlive, type KeepEnd } from './keep.ts'
+import { keepWhileAlive, type KeepEnd, type KeepEvents } from './keep.ts'
+import { Operator } from './operator.ts'
 import { openHeartStore, openStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
@@ -67,6 +68,8 @@ export class Ledger {
   readonly effects: Effects
   /** Fences at protected resources. */
   readonly fences: Fences
+  /** What a person does to runs and tasks. */
+  readonly operator: Operator
   /** What is known of tasks, and which of their windows should have run. */
   readonly tasks: Tasks
   readonly #store: Store
@@ -88,6 +91,7 @@ export class Ledger {
     this.instance = newInstance(options.instanceId, helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
+    this.operator = new Operator(store, patienceMs, this.instance)
     this.tasks = new Tasks(store, patienceMs, this.instance)
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
@@ -158,11 +162,10 @@ export class Ledger {
 
   /**
    * Renews the lease of a claim while process `pid` of this host lives, and returns why that ended.
-   * @param onKept called once, when the lease has been renewed for the first time
    * @throws INVALID_OPTION when there is no such process, DATABASE_UNAVAILABLE
    */
-  async keep(ref: ClaimRef, pid: number, onKept: () => void = () => {}): Promise<KeepEnd> {
-    return keepWhileAlive(this.#store, this.#pacemaker, this.#patienceMs, ref, pid, onKept)
+  async keep(ref: ClaimRef, pid: number, events: KeepEvents = {}): Promise<KeepEnd> {
+    return keepWhileAlive(this.#store, this.#pacemaker, this.#patienceMs, ref, pid, events)
   }
 
   /**

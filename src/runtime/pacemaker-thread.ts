@@ -13,7 +13,8 @@ const say = (message: FromThread) => port.postMessage(message)
 port.on('message', (message: ToThread) => {
   switch (message.say) {
     case 'start':
-      return void pulses.set(message.id, start(message))
+      pulses.set(message.id, start(message))
+      return say({ say: 'watching', id: message.id })
     case 'stop':
       pulses.get(message.id)?.stop()
       return void pulses.delete(message.id)
@@ -27,6 +28,7 @@ port.on('message', (message: ToThread) => {
 function start({ id, of, terms, claimedAt }: Extract<ToThread, { say: 'start' }>): Pulse {
   return pacemaker.start(of, terms, claimedAt, {
     renewed: () => say({ say: 'renewed', id }),
+    cancelled: () => say({ say: 'cancelled', id }),
     missed: (error) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
     lost: (reason) => say({ say: 'lost', id, reason }),
   })

@@ -1,7 +1,7 @@
 /** Keeps the claims of this process alive, on a connection of its own that no job can exhaust. */
 import type { LeaseTerms } from '../model/lease.ts'
 import type { Holder } from '../model/run.ts'
-import { heartbeat } from '../store/close.ts'
+import { heartbeat, type Beat } from '../store/close.ts'
 import type { Store } from '../store/tables.ts'
 import { Heart, type HeartEvents } from './heart.ts'
 
@@ -45,7 +45,7 @@ export class InlinePacemaker implements Pacemaker {
     await store?.close()
   }
 
-  async #beat(of: Holder): Promise<boolean> {
+  async #beat(of: Holder): Promise<Beat> {
     this.#store ??= this.#open()
     try {
       return await heartbeat(await this.#store, of)

@@ -5,7 +5,7 @@ import { invalidOption } from '../model/errors.ts'
 import type { Measures } from '../model/measures.ts'
 import type { MissedWindow } from '../model/missing.ts'
 import { checkTaskName, taskKey } from '../model/names.ts'
-import type { Instance } from '../model/run.ts'
+import type { Instance, Run } from '../model/run.ts'
 import { DEFAULT_THRESHOLDS, type Problem, type Thresholds } from '../model/problem.ts'
 import { checkTerms, scheduleText, type Task, type TaskLauncher, type TaskTerms } from '../model/task.ts'
 import { boundText } from '../model/text.ts'
@@ -13,9 +13,9 @@ import { windowAt } from '../model/window/window.ts'
 import { catchUp, type Gap } from '../store/catch-up.ts'
 import { learnTask, type Known } from '../store/learn-task.ts'
 import { missingWindows, spanOf, type Span } from '../store/missing.ts'
+import { reopen } from '../store/operate.ts'
 import { listLaunchers, listTasks, readNow } from '../store/read-task.ts'
 import { recordAction } from '../store/record-action.ts'
-import { reopen, type Reopened } from '../store/reopen.ts'
 import { setTask } from '../store/set-task.ts'
 import type { Store } from '../store/tables.ts'
 import { actorOf } from './actor.ts'
@@ -154,9 +154,9 @@ export class Tasks {
   }
 
   /** Has a failed run done again, with so many more attempts. False when it is not failed, or not after that attempt, any more. */
-  async reopen(task: string, run: Reopened, moreAttempts: number, because?: string): Promise<boolean> {
+  async reopen(task: string, run: Pick<Run, 'taskKey' | 'attempt'>, moreAttempts: number, because?: string): Promise<boolean> {
     const action = actionOf('retry', task, run.taskKey, because, { attempt: run.attempt, by: 'backfill' })
-    return this.#read(() => reopen(this.#store, run, moreAttempts, action, actorOf(this.#instance)))
+    return (await this.#read(() => reopen(this.#store, run, moreAttempts, action, actorOf(this.#instance)))) === 'pending'
   }
 
   /** Counters and gauges of every task, for a monitoring system; keeps what it has counted in `task_totals`. */

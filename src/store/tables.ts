@@ -127,7 +127,7 @@ export interface TaskTotals {
 }
 
 export interface TaskActions {
-  id: Generated<number>
+  action_id: string
   action: ActionName
   task_name: string | null
   task_key: string | null
