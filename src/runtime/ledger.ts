@@ -108,8 +108,8 @@ export class Ledger {
    */
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
-    await this.tasks.learn(launch).catch(() => {}) // No launch depends on it; the next one says the same.
     const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    void this.tasks.learn(launch).catch(() => {}) // Nobody waits for it, and the next launch says the same.
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
 

@@ -1,4 +1,5 @@
 /** Tasks: what the ledger knows of each, learned from launches or set by an operator, and what should have run. */
+import { v7 as uuidv7 } from 'uuid'
 import type { Action, ActionName } from '../model/action.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
@@ -12,6 +13,7 @@ import { boundText } from '../model/text.ts'
 import { windowAt } from '../model/window/window.ts'
 import { catchUp, type Gap } from '../store/catch-up.ts'
 import { learnTask, type Known } from '../store/learn-task.ts'
+import { wasRecorded } from '../store/list-actions.ts'
 import { missingWindows, spanOf, type Span } from '../store/missing.ts'
 import { reopen } from '../store/operate.ts'
 import { listLaunchers, listTasks, readNow } from '../store/read-task.ts'
@@ -150,7 +152,11 @@ export class Tasks {
 
   /** Records that a backfill begins, with its particulars. */
   async recordBackfill(task: string, details: Readonly<Record<string, unknown>>, because?: string): Promise<void> {
-    await this.#read(() => this.#store.statement((db) => recordAction(this.#store, db, actionOf('backfill', task, null, because, details), actorOf(this.#instance))))
+    const action = actionOf('backfill', task, null, because, details)
+    await settle(this.#store, this.#patienceMs, async (uncertain) => {
+      if (uncertain && (await wasRecorded(this.#store, action.id))) return
+      await this.#store.statement((db) => recordAction(this.#store, db, action, actorOf(this.#instance)))
+    })
   }
 
   /** Has a failed run done again, with so many more attempts. False when it is not failed, or not after that attempt, any more. */
@@ -169,8 +175,8 @@ export class Tasks {
   }
 }
 
-function actionOf(name: ActionName, task: string, taskKey: string | null, because: string | undefined, details: Readonly<Record<string, unknown>>): Action {
-  return { name, task, taskKey, because: because === undefined ? null : boundText(because, MAX_REASON_BYTES, 'head'), details: JSON.stringify(details) }
+function actionOf(name: ActionName, task: string, taskKey: string | null, because: string | undefined, details: Readonly<Record<string, unknown>>): Action & { readonly id: string } {
+  return { id: uuidv7(), name, task, taskKey, because: because === undefined ? null : boundText(because, MAX_REASON_BYTES, 'head'), details: JSON.stringify(details) }
 }
 
 function wordsOf({ schedule, ...terms }: TaskTerms): Record<string, unknown> {

@@ -2,13 +2,14 @@
 import type { UpdateObject } from 'kysely'
 import type { Action, Actor } from '../model/action.ts'
 import { scheduleText, type Task, type TaskTerms } from '../model/task.ts'
+import { wasRecorded } from './list-actions.ts'
 import { readTask } from './read-task.ts'
 import { recordAction } from './record-action.ts'
 import type { Db, Store, Tables } from './tables.ts'
 
 type Changes = UpdateObject<Tables, 'tasks'>
 
-/** @returns the task as it is now */
+/** Sent again after an unknown commit, an action with an id is done once. @returns the task as it is now */
 export async function setTask(store: Store, name: string, terms: TaskTerms, action: Action, by: Actor): Promise<Task> {
   const write = () =>
     store.transaction(async (tx) => {
@@ -20,9 +21,9 @@ export async function setTask(store: Store, name: string, terms: TaskTerms, acti
   try {
     return await write()
   } catch (error) {
-    // A launch has made the row meanwhile; now it is there to be changed.
     if (store.diagnose(error).kind !== 'duplicate') throw error
-    return write()
+    // Either it was done at the first sending, or a launch has made the row meanwhile and now it is there to be changed.
+    return action.id !== undefined && (await wasRecorded(store, action.id)) ? (await readTask(store, name))! : write()
   }
 }
 

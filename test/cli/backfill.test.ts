@@ -46,7 +46,7 @@ eachDatabase('backfill', (db) => {
       assert.deepEqual(failed.map(({ status, attempt }) => [status, attempt]), [['completed', 2], ['failed', 1], ['failed', 1]])
       assert.deepEqual(lines('choice'), keys('choice', 0, 1, 3, 4))
       assert.deepEqual(await statuses('choice'), ['completed', 'completed', 'failed', 'completed', 'completed'])
-      const actions = await ledger.sql(`select action, task_key, because from task_actions where task_name = 'choice' order by id`)
+      const actions = await ledger.sql(`select action, task_key, because from task_actions where task_name = 'choice' order by acted_at`)
       assert.deepEqual(actions.map(({ action, task_key, because }) => [action, task_key, because]), [
         ['backfill', null, 'OPS-9'], ['retry', key('choice', 0), 'OPS-9'], ['backfill', null, 'OPS-9'], ['retry', key('choice', 1), 'OPS-9'],
       ])

@@ -1,11 +1,12 @@
 /** An operator's word on a task is kept, with the line that says whose it was; what is not said stays. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { v7 as uuidv7 } from 'uuid'
 import { cron, every } from '../../src/model/window/schedule.ts'
 import { readTask } from '../../src/store/read-task.ts'
 import { setTask } from '../../src/store/set-task.ts'
 import { eachLedger } from '../support/ledgers.ts'
-import { interrupted, once, duplicateKey } from '../support/failing-store.ts'
+import { cutConnection, duplicateKey, interrupted, once } from '../support/failing-store.ts'
 import type { TaskTerms } from '../../src/model/task.ts'
 
 const ann = { user: 'ann', host: 'host-a', pid: 7, launcher: 'tty' }
@@ -78,6 +79,16 @@ eachLedger('set', (bench) => {
     const known = await setTask(store, task, { catchUp: 'all' }, { name: 'set', task, taskKey: null, because: null }, ann)
 
     assert.deepEqual([known.catchUp, (await actions(task)).length], ['all', 1])
+  })
+
+  it('sent again after an answer that was lost it is done once', async () => {
+    const task = bench.task()
+    const action = { id: uuidv7(), name: 'set', task, taskKey: null, because: null } as const
+    const cut = interrupted(bench.store, once('after transaction', cutConnection))
+    await assert.rejects(setTask(cut, task, { catchUp: 'all', schedule: every('1h') }, action, ann), /injected/)
+    const first = await readTask(bench.store, task)
+
+    assert.deepEqual([await setTask(bench.store, task, { catchUp: 'all', schedule: every('1h') }, action, ann), (await actions(task)).length], [first, 1])
   })
 
   it('a failing line of the action takes the change back', async () => {
