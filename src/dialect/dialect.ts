@@ -17,7 +17,7 @@ export type Diagnosis =
   | { readonly kind: 'unavailable'; readonly problem: string }
   /** The server answered and said no (password, unknown database): asking again would not help. */
   | { readonly kind: 'refused'; readonly problem: string }
-  /** A unique constraint was violated: the one of this name. */
+  /** A unique constraint was violated: the one of this name; `primary` for the primary key of a table of the ledger. */
   | { readonly kind: 'duplicate'; readonly constraint: string }
   /** A table or column is not there: the schema is not ours, or not yet. */
   | { readonly kind: 'no_table' }

@@ -217,7 +217,7 @@ export async function openLedger(url: string, options: LedgerOptions = {}): Prom
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  const shared = options.clock !== undefined || url.endsWith(':memory:')
+  const shared = options.clock !== undefined || /:memory:(\?|$)/.test(url)
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
   return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
 }
