@@ -27,5 +27,6 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   check: { summary: 'exit 0, 1 or 2 for monitoring, with a line a problem', load: async () => (await import('./check.ts')).checkCommand },
   metrics: { summary: 'write metrics for Prometheus', load: async () => (await import('./metrics.ts')).metricsCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
+  prune: { summary: 'take old finished runs away', load: async () => (await import('./prune.ts')).pruneCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

@@ -5,11 +5,14 @@ import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { deleteBy } from './delete-by.ts'
+import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
-import { networkProblem } from './network-problem.ts'
-import { FORGOTTEN, OFTEN, preparing } from './postgres-prepared.ts'
+import type { LedgerNames } from './ledger-names.ts'
+import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
+import { OFTEN, preparing } from './postgres-prepared.ts'
+import { outwaitWriters } from './postgres-writers.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
@@ -19,29 +22,32 @@ const INT8 = 20
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
-export async function postgres<Tables>(address: ServerAddress, options: ConnectOptions): Promise<Dialect<Tables>> {
+export async function postgres<Tables>(address: ServerAddress, names: LedgerNames, options: ConnectOptions): Promise<Dialect<Tables>> {
   const { default: pg } = await import('pg')
   const schema = address.schema ?? 'public'
+  const diagnose: Dialect['diagnose'] = (error) => diagnosed(error, names, schema)
   const pool = new pg.Pool(poolConfig(address, options, pg.types))
   const connections = new Set<PoolClient>()
   pool.on('connect', (client) => connections.add(client))
   pool.on('remove', (client) => connections.delete(client))
   pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
   const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) })
-  const db = plain.withSchema(schema)
+  const db = names.on(plain.withSchema(schema))
 
-  const table = (name: string) => sql`${sql.id(schema, name)}`
+  const table = (name: string) => sql`${sql.id(schema, names.full(name))}`
   const dialect: Dialect<Tables> = {
     place: `PostgreSQL at ${placeOf(address)}`,
     db,
-    ddl: ddl(table),
+    ddl: ddl(table, names),
     table,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(plain, table, insert)),
-    on: async (connection) => (await borrowFor<Tables>('postgres', connection)).withSchema(schema),
+    on: async (connection) => names.on((await borrowFor<Tables>('postgres', connection)).withSchema(schema)),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    outwaitClaims: () => outwaitWriters(db as Kysely<unknown>, schema, names.full('task_runs')),
     skipLocked: (query) => query.forUpdate().skipLocked(),
+    deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,
@@ -136,7 +142,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
           try {
             return await send(client, text, parameters)
           } catch (error) {
-            if (diagnose(error).kind === 'unavailable') broken ??= error
+            if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
             throw error
           }
         }) as unknown as PostgresPoolClient['query'],
@@ -149,35 +155,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
   }
 }
 
-const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
-const REFUSED: Readonly<Record<string, string>> = {
-  '28000': 'the server refused this user',
-  '28P01': 'the server refused this user or password',
-  '3D000': 'the database does not exist',
-  '42501': 'this user lacks a right on the tables of the ledger',
-}
-const UNAVAILABLE: Readonly<Record<string, string>> = {
-  '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
-  '25P03': 'the server closed the connection',
-  '53300': 'the server has no connection left',
-  '57P01': 'the server closed the connection',
-  '57P02': 'the server crashed',
-  '57P03': 'the server is starting up or shutting down',
-  '57P05': 'the server closed the connection',
-}
-
-export function diagnose(error: unknown): Diagnosis {
-  if (!(error instanceof Error)) return { kind: 'other' }
-  const { code, constraint } = error as Error & { code?: string; constraint?: string }
-  if (code === '23505') return { kind: 'duplicate', constraint: constraint?.endsWith('_pkey') ? 'primary' : (constraint ?? '') }
-  if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
-  if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
-  if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
-  const problem = (code !== undefined ? UNAVAILABLE[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
-  return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
-}
-
-function ddl(table: (name: string) => RawBuilder<unknown>): Ddl {
+function ddl(table: (name: string) => RawBuilder<unknown>, names: LedgerNames): Ddl {
   return {
     key: (length) => sql`varchar(${sql.lit(length)}) collate "C"`,
     text: sql`text`,
@@ -189,12 +167,13 @@ function ddl(table: (name: string) => RawBuilder<unknown>): Ddl {
     boolean: sql`boolean`,
     numberedKey: sql`bigint generated always as identity primary key`,
     tableOptions: sql``,
+    constraint: (name) => sql`${sql.id(names.full(name))}`,
     async addColumn(db, on, column, definition) {
       await sql`alter table ${table(on)} add column if not exists ${sql.ref(column)} ${definition}`.execute(db)
     },
     async createIndex(db, { name, table: on, columns, unique, where }) {
       const kind = unique ? sql`unique index` : sql`index`
-      await sql`create ${kind} if not exists ${sql.id(name)} on ${table(on)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)
+      await sql`create ${kind} if not exists ${sql.id(names.full(name))} on ${table(on)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)
     },
     async createView(db, name, query) {
       await sql`create or replace view ${table(name)} as ${query}`.execute(db)

@@ -20,12 +20,11 @@ import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
 import { keepWhileAlive, type KeepEnd, type KeepEvents } from './keep.ts'
 import { Operator } from './operator.ts'
-import { openHeartStore, openStore } from './open-store.ts'
-import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
-import { readySchema } from './schema.ts'
+import { openReady, pacemakerOf } from './open-ready.ts'
+import type { Pacemaker } from './pacemaker.ts'
 import { settle } from './settle.ts'
 import { Tasks } from './tasks.ts'
-import { ThreadedPacemaker } from './threaded-pacemaker.ts'
+import { Upkeep } from './upkeep.ts'
 
 export interface LedgerOptions {
   /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
@@ -72,6 +71,8 @@ export class Ledger {
   readonly operator: Operator
   /** What is known of tasks, and which of their windows should have run. */
   readonly tasks: Tasks
+  /** What keeps the ledger in order over the years. */
+  readonly upkeep: Upkeep
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
@@ -93,6 +94,7 @@ export class Ledger {
     this.fences = new Fences(store, patienceMs)
     this.operator = new Operator(store, patienceMs, this.instance)
     this.tasks = new Tasks(store, patienceMs, this.instance)
+    this.upkeep = new Upkeep(store, patienceMs, this.instance)
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -225,26 +227,5 @@ export async function openLedger(url: string, options: LedgerOptions = {}): Prom
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  const shared = options.clock !== undefined || url.endsWith(':memory:')
-  const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
-}
-
-async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {
-  const connectTimeoutMs = Math.min(Math.max(patienceMs, 500), 60_000)
-  let sawOutage = false
-  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, (again) => {
-    sawOutage ||= again
-    return openStore(url, { connectTimeoutMs, ...(clock && { clock }) })
-  })
-  try {
-    await settle(store, patienceMs, (again) => {
-      sawOutage ||= again
-      return readySchema(store, url)
-    })
-    return { store, sawOutage }
-  } catch (error) {
-    await store.close().catch(() => {}) // What went wrong first is what counts.
-    throw error
-  }
+  return new Ledger(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers)
 }

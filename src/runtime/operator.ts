@@ -146,7 +146,6 @@ export class Operator {
   }
 
   #actor({ by }: ActionOptions): Actor {
-    if (by === '') throw invalidOption('by', 'must say who acts')
     return actorOf(this.#instance, by)
   }
 }

@@ -98,16 +98,17 @@ describe('moves', () => {
     for (const name of Object.keys(MOVES)) assert.notDeepEqual(filesWith(new RegExp(`'${name}'`)).filter((file) => file.startsWith('store/')), [], name)
   })
 
-  it('no other code updates a run, but the heartbeat and the request to cancel, which write nothing but themselves', () => {
-    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/).toSorted(), ['store/close.ts', 'store/operate.ts', 'store/transition.ts'])
+  it('no other code updates a run, but the heartbeat, the request to cancel and the pruning of payloads, which write nothing but themselves', () => {
+    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/).toSorted(), ['store/close.ts', 'store/operate.ts', 'store/prune.ts', 'store/transition.ts'])
     const setsOf = (name: string) => files.find(({ file }) => file === name)!.code.match(/\.set\(.*\)/g)
     assert.deepEqual(setsOf('store/close.ts'), ['.set({ heartbeat_at: store.now() })'])
+    assert.deepEqual(setsOf('store/prune.ts')?.[1], ".set({ output_tail: null, result: null, ...(batch.status === 'completed' && { payload: null }) })")
     assert.deepEqual(setsOf('store/operate.ts'), ['.set({ cancel_requested_at: sql`coalesce(cancel_requested_at, ${store.now()})` })'])
   })
 
-  it('rows are inserted as processing by a claim, as pending by the queue, and by nobody else', () => {
-    assert.deepEqual(filesWith(/insertInto\(\s*['"`]task_runs|insertFenced\(\{/), ['store/claim.ts', 'store/queue-run.ts'])
-    assert.deepEqual(filesWith(/\bstatus: '(pending|processing|completed|failed)'/).filter((file) => file.startsWith('store/')), ['store/claim.ts', 'store/queue-run.ts'])
+  it('rows are inserted as processing by a claim, as pending by the queue and by catching up, and by nobody else', () => {
+    assert.deepEqual(filesWith(/insertInto\(\s*['"`]task_runs|insertFenced\(\{/), ['store/catch-up.ts', 'store/claim.ts', 'store/queue-run.ts'])
+    assert.deepEqual(filesWith(/\bstatus: '(pending|processing|completed|failed)'(?! \|)/).filter((file) => file.startsWith('store/')), ['store/claim.ts', 'store/queue-run.ts'])
   })
 
   it('nobody writes them in raw SQL', () => {
