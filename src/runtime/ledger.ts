@@ -111,7 +111,7 @@ export class Ledger {
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
     const outcome = await acquire(this.#store, plan, this.#patienceMs)
-    void this.tasks.learn(launch).catch(() => {}) // Nobody waits for it, and the next launch says the same.
+    this.tasks.mention(launch)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
 
@@ -203,7 +203,7 @@ export class Ledger {
 
   /** Ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
   async close(): Promise<void> {
-    await this.#pacemaker.close()
+    await Promise.all([this.#pacemaker.close(), this.tasks.quiet()])
     await this.#store.close()
   }
 

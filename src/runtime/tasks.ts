@@ -1,4 +1,5 @@
 /** Tasks: what the ledger knows of each, learned from launches or set by an operator, and what should have run. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Action, ActionName } from '../model/action.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
@@ -32,6 +33,7 @@ import { settle } from './settle.ts'
 const NEAR_NOW_MS = 60_000
 /** A long-lived process says the same thing again only this often. */
 const SAID_AGAIN_MS = 3_600_000
+const QUIET_MS = 1_000
 const MOST_SAID = 10_000
 const MAX_REASON_BYTES = 1000
 
@@ -61,6 +63,7 @@ export class Tasks {
   readonly #instance: Instance
   /** When this process last said what it launches, by monotonicMs(). */
   readonly #said = new Map<string, number>()
+  readonly #mentions = new Set<Promise<unknown>>()
 
   /** Use ledger.tasks. */
   constructor(store: Store, patienceMs: number, instance: Instance) {
@@ -105,6 +108,18 @@ export class Tasks {
     if (this.#said.size >= MOST_SAID) this.#said.clear()
     this.#said.set(news, monotonicMs())
     return known
+  }
+
+  /** Learns beside what the caller does: nobody waits for it, and what goes wrong the next launch says again. */
+  mention(launch: Launch): void {
+    const mention = this.learn(launch).catch(() => null)
+    this.#mentions.add(mention)
+    void mention.then(() => this.#mentions.delete(mention))
+  }
+
+  /** Resolves when what was mentioned is written, or cannot be soon: for a process that ends right after its claim. */
+  async quiet(): Promise<void> {
+    if (this.#mentions.size > 0) await Promise.race([Promise.all(this.#mentions), sleep(QUIET_MS, undefined, { ref: false })])
   }
 
   /**

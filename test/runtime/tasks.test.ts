@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { LogEvent } from 'kysely'
-import { cron, every } from '../../src/index.ts'
+import { cron, every, openLedger } from '../../src/index.ts'
 import { until } from '../support/cli.ts'
 import { eachLedger } from '../support/ledgers.ts'
 
@@ -20,6 +20,16 @@ eachLedger('tasks', (bench) => {
     const [launcher] = await until(async () => ((await ledger.tasks.launchers(scheduled)).length > 0 ? ledger.tasks.launchers(scheduled) : null), 'the launcher')
     assert.deepEqual([launcher?.host, launcher?.launcher], [ledger.instance.host, ledger.instance.launcher])
     assert.deepEqual([await ledger.tasks.list(keyed), await ledger.tasks.list(past)], [[], []])
+  })
+
+  it('a process that closes its ledger right after the claim has told all the same', async () => {
+    const task = bench.task()
+    const ledger = await openLedger(bench.url, { heartbeats: 'loop' })
+    await ledger.claim({ task, window: every('1h') })
+    await ledger.close()
+
+    const other = await bench.open()
+    assert.deepEqual([(await other.tasks.list(task)).length, (await other.tasks.launchers(task)).length], [1, 1])
   })
 
   it('a long-lived process says the same thing once an hour', async () => {
