@@ -1,6 +1,6 @@
 /** A task as the ledger knows it: its schedule, its terms, and from when on its windows are expected. */
 import { durationMs } from './duration.ts'
-import { invalidOption } from './errors.ts'
+import { invalidOption, isLedgerError } from './errors.ts'
 import { OVERLAP_POLICIES, type OverlapPolicy } from './outcome.ts'
 import { cron, every, type Schedule } from './window/schedule.ts'
 
@@ -65,6 +65,17 @@ export function scheduleText({ source, zone }: Pick<Schedule, 'source' | 'zone'>
 export function scheduleOf({ schedule, zone }: Pick<Task, 'schedule' | 'zone'>): Schedule | null {
   if (schedule === null) return null
   return /^\d+(?:\.\d+)?[a-z]+$/.test(schedule) ? every(schedule, zone ?? 'UTC') : cron(schedule, zone ?? 'UTC')
+}
+
+/** Why the schedule that was kept cannot be read on this host, whose time zones may be older; null when it can. */
+export function scheduleProblem(task: Pick<Task, 'schedule' | 'zone'>): string | null {
+  try {
+    scheduleOf(task)
+    return null
+  } catch (error) {
+    if (!isLedgerError(error)) throw error
+    return error.message
+  }
 }
 
 /** What an operator says of a task; what is left out stays as it is. */

@@ -141,6 +141,15 @@ eachLedger('learn', (bench) => {
     assert.equal((await readTask(bench.store, task))?.overlap, 'wait', 'a policy that has changed comes along')
   })
 
+  it('where every launch has a host of its own, the fifty that were seen latest are remembered', async () => {
+    const task = bench.task()
+    for (let host = 0; host < 53; host++) await learnTask(bench.store, sighting(task, { host: `pod-${host}` }))
+
+    const hosts = (await listLaunchers(bench.store, task)).map(({ host }) => host)
+
+    assert.deepEqual([hosts.length, hosts.includes('pod-52'), hosts.includes('pod-0')], [50, true, false])
+  })
+
   it('ten launches that bring the same news at once leave one task and one launcher', async () => {
     const task = bench.task()
     const stores = await Promise.all(Array.from({ length: 10 }, () => bench.openStore()))
