@@ -21,6 +21,7 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   retry: { summary: 'have a run that is over done again', load: async () => (await import('./operate.ts')).retryCommand },
   pause: { summary: 'let no run of a task begin, on any host', load: async () => (await import('./operate.ts')).pauseCommand },
   resume: { summary: 'let a paused task run again', load: async () => (await import('./operate.ts')).resumeCommand },
+  actions: { summary: 'list what operators did, by whom and why', load: async () => (await import('./actions.ts')).actionsCommand },
   tasks: { summary: 'list tasks with their schedules, or set their terms', load: async () => (await import('./tasks.ts')).tasksCommand },
   missing: { summary: 'list windows that should have run and did not, or late', load: async () => (await import('./missing.ts')).missingCommand },
   backfill: { summary: 'fill a span of windows that did not run or failed', load: async () => (await import('./backfill.ts')).backfillCommand },
