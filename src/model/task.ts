@@ -1,6 +1,7 @@
 /** A task as the ledger knows it: its schedule, its terms, and from when on its windows are expected. */
+import { durationMs } from './duration.ts'
 import { invalidOption } from './errors.ts'
-import type { OverlapPolicy } from './outcome.ts'
+import { OVERLAP_POLICIES, type OverlapPolicy } from './outcome.ts'
 import { cron, every, type Schedule } from './window/schedule.ts'
 
 /** What becomes of windows that nobody ran: nothing, the latest of them is run, or all (within the bounds). */
@@ -81,10 +82,18 @@ export interface TaskTerms {
 
 /** @throws INVALID_OPTION */
 export function checkTerms(terms: TaskTerms): TaskTerms {
-  const { schedule, catchUp, catchUpMaxCount: count } = terms
+  const { schedule, overlap, graceMs, catchUp, catchUpMaxAgeMs, catchUpMaxCount: count, since } = terms
   if (Object.keys(terms).length === 0) throw invalidOption('tasks', 'nothing to set')
   if (schedule && schedule !== 'launched' && scheduleText(schedule) === null) throw invalidOption(schedule.kind, `is longer than ${MAX_SCHEDULE_LENGTH} characters`)
-  if (catchUp !== undefined && !CATCH_UPS.includes(catchUp)) throw invalidOption('catch-up', `must be one of ${CATCH_UPS.join(', ')}, got ${JSON.stringify(catchUp)}`)
+  if (overlap !== undefined && overlap !== 'launched') checkChoice('overlap', overlap, OVERLAP_POLICIES)
+  if (catchUp !== undefined) checkChoice('catch-up', catchUp, CATCH_UPS)
+  if (graceMs !== undefined) durationMs('grace', graceMs, { zero: true })
+  if (catchUpMaxAgeMs !== undefined) durationMs('catch-up-max-age', catchUpMaxAgeMs)
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_CATCH_UP_COUNT)) throw invalidOption('catch-up-max-count', `must be a whole number from 1 to ${MAX_CATCH_UP_COUNT}, got ${count}`)
+  if (since !== undefined && Number.isNaN(since.getTime())) throw invalidOption('since', 'is not an instant')
   return terms
+}
+
+function checkChoice(option: string, choice: string, choices: readonly string[]): void {
+  if (!choices.includes(choice)) throw invalidOption(option, `must be one of ${choices.join(', ')}, got ${JSON.stringify(choice)}`)
 }

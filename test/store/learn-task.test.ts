@@ -74,7 +74,7 @@ eachLedger('learn', (bench) => {
     await learnTask(bench.store, one)
     await learnTask(bench.store, two)
 
-    for (let round = 0; round < 3; round++) for (const seen of [one, two]) await learnTask(bench.store, seen)
+    for (let round = 0; round < 3; round++) for (const seen of [two, one]) await learnTask(bench.store, seen)
 
     assert.equal(await schedule(task), '30 * * * *')
     assert.deepEqual((await listLaunchers(bench.store, task)).map(({ host, schedule }) => `${host} ${schedule}`).toSorted(), ['host-a 0 * * * *', 'host-b 30 * * * *'])
