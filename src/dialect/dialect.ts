@@ -65,8 +65,17 @@ export interface Dialect<Tables = unknown> {
   /** Lets a writer with this token through to a resource, on `db`; false, and nothing changed, when a greater one was there before. */
   guardFence(db: Kysely<Tables>, resource: string, token: bigint): Promise<boolean>
 
+  /**
+   * Waits until every claim of a new key in these scopes that began before this call is over: what was committed before
+   * it is seen by whoever inserts a key from then on. @returns false when one of them does not end
+   */
+  outwaitClaims(scopes: readonly string[]): Promise<boolean>
+
   /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
   skipLocked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+
+  /** Deletes the rows whose `column` has one of these values, and waits for no other row. @returns how many */
+  deleteBy(db: Kysely<Tables>, by: DeleteBy): Promise<number>
 
   /** The database's clock, to the microsecond where it has them. */
   now(): RawBuilder<Date>
@@ -92,6 +101,15 @@ export interface Dialect<Tables = unknown> {
 
 /** The scope whose counter a new scope begins above; no task and no concurrency key has this name. */
 export const FLOOR_SCOPE = ''
+
+export interface DeleteBy {
+  readonly table: string
+  readonly column: string
+  /** The index that begins with the column: `primary`, or its name. */
+  readonly index: string
+  /** One at least. */
+  readonly values: readonly (string | number)[]
+}
 
 /** A row for `insertFenced`: column and value pairs (the fence is added), inserted unless `unless` selects a row. */
 export interface FencedInsert {

@@ -1,5 +1,5 @@
 /** MySQL 8+ and, with the few differences named in mariadb.ts, MariaDB 10.6+. */
-import { Kysely, MysqlDialect, sql } from 'kysely'
+import { Kysely, MysqlDialect, sql, type RawBuilder } from 'kysely'
 import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
@@ -29,17 +29,21 @@ export async function mysql<Tables>(address: ServerAddress, names: LedgerNames, 
     throw unreachable(diagnose, `MySQL at ${place}`, error)
   })
 
+  const transaction: Dialect<Tables>['transaction'] = (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work))
+
   const dialect: Dialect<Tables> = {
     place: `${server.product} at ${place}`,
     db,
     ddl: ddl(server.collation, names),
     table,
-    transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
+    transaction,
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, table, insert)),
     on: async (connection) => names.on(await borrowFor<Tables>('mysql', connection)),
     guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    outwaitClaims: (scopes) => outwaitClaims(transaction, table('task_fences'), scopes),
     skipLocked: (query) => query.forUpdate().skipLocked(),
+    deleteBy: (on, { table: name, column, index, values }) => deleteBy(on, table(name), sql.id(index === 'primary' ? 'PRIMARY' : names.full(index)), column, values),
     now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
     plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
     secondsBetween: (from, to) => sql`(timestampdiff(microsecond, ${from}, ${to}) / 1e6)`,
@@ -100,6 +104,31 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
       throw error
     }
   })
+}
+
+/**
+ * Differs by necessity: a DELETE that scans the table, as the optimizer likes to where it is small, waits for every row on
+ * its way that somebody has locked, and FORCE INDEX still lets it scan that. A join in this order is one look-up a value.
+ */
+async function deleteBy<Tables>(db: Kysely<Tables>, table: RawBuilder<unknown>, index: RawBuilder<unknown>, column: string, values: readonly (string | number)[]): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete d from (select ${sql.join(values, sql` as value union all select `)} as value) v
+      straight_join ${table} d force index (${index}) on d.${sql.ref(column)} = v.value`.execute(db)
+  return Number(numAffectedRows)
+}
+
+/**
+ * Differs by necessity: other people's transactions can not be seen without a right to all of them. But a claim locks
+ * its scope's row before its insert takes a view of the tables, so whoever has had that row has let earlier claims end.
+ */
+async function outwaitClaims<Tables>(transaction: Dialect<Tables>['transaction'], fences: ReturnType<Dialect['table']>, scopes: readonly string[]): Promise<boolean> {
+  for (const scope of scopes) {
+    await transaction((tx) => sql`
+      insert into ${fences} (scope, counter)
+        select ${scope}, coalesce((select f.counter from ${fences} f where f.scope = ${FLOOR_SCOPE}), 0) from dual
+        on duplicate key update counter = counter + 0`.execute(tx))
+  }
+  return true
 }
 
 /**

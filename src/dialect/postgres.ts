@@ -5,12 +5,14 @@ import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
+import { deleteBy } from './delete-by.ts'
 import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
 import { OFTEN, preparing } from './postgres-prepared.ts'
+import { outwaitWriters } from './postgres-writers.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
@@ -43,7 +45,9 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(plain, table, insert)),
     on: async (connection) => names.on((await borrowFor<Tables>('postgres', connection)).withSchema(schema)),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    outwaitClaims: () => outwaitWriters(db as Kysely<unknown>, schema, names.full('task_runs')),
     skipLocked: (query) => query.forUpdate().skipLocked(),
+    deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,

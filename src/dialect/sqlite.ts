@@ -7,6 +7,7 @@ import { invalidOption } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
+import { deleteBy } from './delete-by.ts'
 import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
@@ -35,8 +36,11 @@ export async function sqlite<Tables>(path: string, names: LedgerNames, options: 
     insertFenced: (insert) => transaction((tx) => insertFenced(tx, table, insert)),
     on: async (connection) => names.on(await borrowFor<Tables>('sqlite', connection)),
     guardFence: (on, resource, token) => guardFence('sqlite', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    // Differs by necessity: a claim is the one writer while it goes on, and is over before anybody else commits.
+    outwaitClaims: async () => true,
     // Differs by necessity: SQLite has no row locks; a writing transaction is alone, so there is nothing to pass over.
     skipLocked: (query) => query,
+    deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
     plusSeconds: (instant, seconds) => sql`strftime(${FORMAT}, ${instant}, ${seconds} || ' seconds')`,
     // julianday, since unixepoch's 'subsec' is unknown to the sqlite3 program of many a host, and the views use this too.

@@ -24,6 +24,7 @@ import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
 import { ThreadedPacemaker } from './threaded-pacemaker.ts'
+import { Upkeep } from './upkeep.ts'
 
 export interface LedgerOptions {
   /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
@@ -66,6 +67,8 @@ export class Ledger {
   readonly effects: Effects
   /** Fences at protected resources. */
   readonly fences: Fences
+  /** What keeps the ledger in order over the years. */
+  readonly upkeep: Upkeep
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
@@ -85,6 +88,7 @@ export class Ledger {
     this.instance = newInstance(options.instanceId, helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
+    this.upkeep = new Upkeep(store, patienceMs, this.instance)
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 

@@ -1,14 +1,15 @@
 /** Records a run as pending, for the holder of its concurrency key or the next launch to take up. */
+import { insertUnlessBarred } from './barred.ts'
 import { readRun } from './read-run.ts'
 import type { ClaimRequest } from './claim.ts'
 import type { Store } from './tables.ts'
 
-/** @returns false when the key is already there, in whatever state */
+/** @returns false when the key is already there, in whatever state, or may not run: then nothing is recorded */
 export async function queueRun(store: Store, request: ClaimRequest): Promise<boolean> {
   const { window } = request
   try {
-    await store.statement((db) =>
-      db
+    return await insertUnlessBarred(store, request, (tx) =>
+      tx
         .insertInto('task_runs')
         .values({
           task_key: request.taskKey,
@@ -26,7 +27,6 @@ export async function queueRun(store: Store, request: ClaimRequest): Promise<boo
         })
         .execute(),
     )
-    return true
   } catch (error) {
     const diagnosis = store.diagnose(error)
     if (diagnosis.kind === 'duplicate' && diagnosis.constraint === 'primary') return false
