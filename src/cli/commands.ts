@@ -29,5 +29,6 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   metrics: { summary: 'write metrics for Prometheus', load: async () => (await import('./metrics.ts')).metricsCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
   prune: { summary: 'take old finished runs away', load: async () => (await import('./prune.ts')).pruneCommand },
+  verify: { summary: "hold the ledger's rows against its promises", load: async () => (await import('./verify.ts')).verifyCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }
