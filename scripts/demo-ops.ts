@@ -44,6 +44,8 @@ process.exitCode = failed === 0 ? 0 : 1
 async function checkTheRest(host: FakeHost): Promise<void> {
   const launch = ['exec', '--task', 'daily_news', '--cron', '0 18 * * *', '--tz', 'Asia/Shanghai', '--at', '2026-10-25T10:00:01Z', '--only-own', '--', 'echo', 'ran again']
   const again = await host.at(NOW, launch, 'tty')
+  const verified = await host.at(NOW, ['verify'], 'tty')
+  check(verified.code === 0, 'runledger verify finds no row that breaks a promise', verified)
   check(again.stdout === '' && /reason=pruned/.test(again.stderr), `the pruned window ${NEWEST_PRUNED} does not run again`, again)
 }
 
