@@ -8,6 +8,7 @@
 import type { Expression, Kysely, RawBuilder, SelectQueryBuilder, Transaction } from 'kysely'
 import type { CallerConnection } from './caller-connection.ts'
 import type { Ddl } from './ddl.ts'
+import type { Rights } from './rights.ts'
 
 /** What an error of the driver means for us. */
 export type Diagnosis =
@@ -89,6 +90,9 @@ export interface Dialect<Tables = unknown> {
   readInstant(value: unknown): Date | null
 
   diagnose(error: unknown): Diagnosis
+
+  /** The lines with which an administrator gives a user these rights on the ledger. @param user a plain name, checked */
+  grants(user: string, rights: Rights): readonly string[]
 
   /**
    * Runs `work` while no other process runs one, for migrations; all of it is one transaction where the database has
