@@ -19,6 +19,7 @@ export const ROLE_OF_COMMAND: Readonly<Record<string, Role | null>> = {
   windows: null,
   prune: 'operator',
   verify: 'reader',
+  doctor: 'reader',
   grants: null,
   migrate: 'migrator',
 }

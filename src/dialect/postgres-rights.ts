@@ -48,7 +48,7 @@ export async function missingRights(ask: (text: string, values: readonly unknown
 
 function asksFor(right: string, table: string, statement: string): boolean {
   const verb = { INSERT: 'insert into', UPDATE: 'update', DELETE: 'delete from' }[right]
-  const isLock = right === 'UPDATE' && /for update/i.test(statement)
+  const isLock = right === 'UPDATE' && /for update|on conflict .* do update/is.test(statement)
   return isLock || (verb !== undefined && new RegExp(`${verb}\\s+\\S*"${table.replace(/\W/g, '.')}"`, 'i').test(statement))
 }
 

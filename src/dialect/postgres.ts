@@ -10,6 +10,7 @@ import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
+import { examinePostgres } from './postgres-checkup.ts'
 import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
 import { OFTEN, preparing } from './postgres-prepared.ts'
 import { deniedIn, missingRights, postgresGrants } from './postgres-rights.ts'
@@ -55,6 +56,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     instant: (date) => sql`${date}::timestamptz`,
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
+    examine: () => examinePostgres(db as Kysely<unknown>, pool, names, schema),
     grants: (user, rights) => postgresGrants(user, rights, names, schema),
     exclusively: (work) =>
       db.transaction().execute(async (tx) => {

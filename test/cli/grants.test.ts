@@ -9,7 +9,7 @@ import { migrate, ROLES, type Role } from '../../src/index.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
 import { run, type Ran } from '../support/cli.ts'
 import { eachServer, type TestServer } from '../support/each-server.ts'
-import { oldWindows } from '../support/old-runs.ts'
+import { OLD, oldWindows, windowKey } from '../support/old-runs.ts'
 
 const PREFIX = 'app_'
 
@@ -49,10 +49,11 @@ const TRIES: Readonly<Record<string, (task: string) => readonly string[] | Promi
   show: (task) => ['show', `${task}:w000003`],
   prune: (task) => ['prune', '--older-than', '30d', '--task', task],
   verify: () => ['verify'],
+  doctor: () => ['doctor'],
   migrate: () => ['migrate'],
 }
-/** What it says where all is well: `verify` finds the history that the test has made up. */
-const CODES: Readonly<Record<string, number>> = { verify: 1 }
+/** What it says where all is well: `verify` finds the history that the test has made up, and `doctor` its dead owners. */
+const CODES: Readonly<Record<string, number>> = { verify: 1, doctor: 1 }
 
 eachServer('runledger grants', (db) => {
   let url = ''
@@ -68,6 +69,9 @@ eachServer('runledger grants', (db) => {
   async function prepare(task: string): Promise<string> {
     const store = await openStore(prefixed(url))
     await oldWindows(store, task, 0, 3)
+    const at = store.instant(OLD)
+    await store.db.insertInto('task_effects').values({ effect_key: `${windowKey(task, 0)}#mail`, effect_name: 'mail', task_key: windowKey(task, 0), task_name: task, status: 'done', call_id: 'c', calls: 1, instance_id: 'then', attempt: 1, fence: 1n, started_at: at, done_at: at }).execute()
+    await store.db.insertInto('task_attempts').values({ task_key: `${task}:gone`, task_name: task, outcome: 'conflict', reason: 'held', ended_at: at }).execute()
     await oldWindows(store, `${task}-dead`, 0, 0, { status: 'processing', finished_at: null })
     await store.close()
     return claimOf(await run(['claim', '--task', `${task}-c`, '--key', randomBytes(3).toString('hex'), '--db', prefixed(url)]))
