@@ -30,5 +30,7 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
   prune: { summary: 'take old finished runs away', load: async () => (await import('./prune.ts')).pruneCommand },
   verify: { summary: "hold the ledger's rows against its promises", load: async () => (await import('./verify.ts')).verifyCommand },
+  doctor: { summary: 'look at everything around the ledger', load: async () => (await import('./doctor.ts')).doctorCommand },
+  grants: { summary: 'print the SQL that gives a user a role', load: async () => (await import('./grants.ts')).grantsCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }
