@@ -6,6 +6,7 @@
  * "Differs by necessity:".
  */
 import type { Expression, Kysely, RawBuilder, SelectQueryBuilder, Transaction } from 'kysely'
+import type { AbsentRows } from './absent-rows.ts'
 import type { CallerConnection } from './caller-connection.ts'
 import type { Ddl } from './ddl.ts'
 
@@ -26,6 +27,11 @@ export type Diagnosis =
 /** Moves the database's clock as the ledger sees it; tests hand one in, nobody else does. */
 export interface ClockOffset {
   offsetMs: number
+}
+
+/** What `listen` gives: `null` for a queue means that any may have something, since something may have been missed. */
+export interface Listener {
+  close(): Promise<void>
 }
 
 export interface Dialect<Tables = unknown> {
@@ -57,6 +63,13 @@ export interface Dialect<Tables = unknown> {
   insertFenced(insert: FencedInsert): Promise<bigint | null>
 
   /**
+   * Inserts those of many rows whose primary key is not there yet, in one statement where the database can. A key that
+   * is there poisons no transaction; any other violation is thrown.
+   * @returns the keys of the rows that were inserted
+   */
+  insertAbsent(db: Kysely<Tables>, rows: AbsentRows): Promise<string[]>
+
+  /**
    * A connection or transaction of the caller's on the same database, for statements that are to be part of what it
    * commits. @throws INVALID_OPTION
    */
@@ -65,6 +78,8 @@ export interface Dialect<Tables = unknown> {
   /** Lets a writer with this token through to a resource, on `db`; false, and nothing changed, when a greater one was there before. */
   guardFence(db: Kysely<Tables>, resource: string, token: bigint): Promise<boolean>
 
+  /** The rows, locked until the transaction ends, after whoever has them locked now. */
+  locked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
   /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
   skipLocked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
 
@@ -76,6 +91,15 @@ export interface Dialect<Tables = unknown> {
   secondsBetween(from: Expression<unknown>, to: Expression<unknown>): RawBuilder<number>
   /** An instant as a parameter. */
   instant(date: Date): RawBuilder<Date>
+  /** The same as the text of a parameter, for `insertAbsent`. */
+  instantText(date: Date): string
+  /** True for what is one of the values, however many: one parameter where the database can. */
+  oneOf(value: Expression<unknown>, values: readonly string[]): RawBuilder<boolean>
+
+  /** Tells whoever listens that the queue has something, when the caller's transaction commits. A hint: it may be lost, or go nowhere. */
+  announce(db: Kysely<Tables>, queue: string): Promise<void>
+  /** Hears announcements on a connection of its own that it opens again when it is lost, until it is closed. */
+  listen(heard: (queue: string | null) => void): Listener
   /** An instant as the driver returned it. */
   readInstant(value: unknown): Date | null
 

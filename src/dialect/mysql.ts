@@ -1,6 +1,7 @@
 /** MySQL 8+ and, with the few differences named in mariadb.ts, MariaDB 10.6+. */
 import { Kysely, MysqlDialect, sql } from 'kysely'
 import { LedgerError } from '../model/errors.ts'
+import type { AbsentRows } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
@@ -34,13 +35,20 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, insert)),
+    insertAbsent,
     on: (connection) => borrowFor<Tables>('mysql', connection),
     guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
+    locked: (query) => query.forUpdate(),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
     plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
     secondsBetween: (from, to) => sql`(timestampdiff(microsecond, ${from}, ${to}) / 1e6)`,
-    instant: (date) => sql`cast(${date.toISOString().slice(0, -1).replace('T', ' ')} as datetime(6))`,
+    instant: (date) => sql`cast(${instantText(date)} as datetime(6))`,
+    instantText,
+    oneOf: (value, values) => sql`${value} in (${sql.join(values)})`,
+    // Differs by necessity: there is no NOTIFY; the poll finds what was enqueued.
+    announce: async () => {},
+    listen: () => ({ close: async () => {} }),
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
     exclusively: (work) => exclusively(db, work),
@@ -70,6 +78,41 @@ function checkVersion(isMariadb: boolean, version: string, place: string): void 
   const [major = 0, minor = 0] = version.split('.').map((part) => parseInt(part, 10))
   const enough = isMariadb ? major > 10 || (major === 10 && minor >= 6) : major >= 8
   if (!enough) throw new LedgerError('DATABASE_UNAVAILABLE', `${place} runs version ${version}; MySQL 8 or MariaDB 10.6 is the oldest that has SKIP LOCKED`, { place, version, retryable: false })
+}
+
+function instantText(date: Date): string {
+  return date.toISOString().slice(0, -1).replace('T', ' ')
+}
+
+/**
+ * Differs by necessity: an INSERT cannot leave out the keys that are there without hiding other errors as well (INSERT
+ * IGNORE). So they are looked up first, and a key that somebody else commits in between undoes the statement, not the
+ * transaction: then the look is a locking one, which sees it whatever the transaction's snapshot.
+ */
+async function insertAbsent<Tables>(db: Kysely<Tables>, rows: AbsentRows): Promise<string[]> {
+  const keys = rows.columns.find(({ name }) => name === rows.key)!.values as string[]
+  for (let lock = sql``; ; lock = sql`lock in share mode`) {
+    const found = await sql<Record<string, string>>`select ${sql.ref(rows.key)} from ${sql.table(rows.table)} where ${sql.ref(rows.key)} in (${sql.join(keys)}) ${lock}`.execute(db)
+    const known = new Set(found.rows.map((row) => row[rows.key]!))
+    const absent = keys.flatMap((key, nth) => (known.has(key) ? [] : [nth]))
+    if (absent.length === 0 || (await insertRows(db, rows, absent))) return absent.map((nth) => keys[nth]!)
+  }
+}
+
+/** @returns false when one of them is there after all: then none was inserted */
+async function insertRows<Tables>(db: Kysely<Tables>, { table, columns, once, insert }: AbsentRows, which: readonly number[]): Promise<boolean> {
+  const byName = new Map(columns.map(({ name, values }) => [name, values]))
+  const rows = which.map((nth) => insert((name) => (byName.has(name) ? sql`${byName.get(name)![nth] ?? null}` : once[name]!)))
+  try {
+    await sql`
+      insert into ${sql.table(table)} (${sql.join(Object.keys(rows[0]!).map((name) => sql.ref(name)))})
+      values ${sql.join(rows.map((row) => sql`(${sql.join(Object.values(row))})`))}`.execute(db)
+    return true
+  } catch (error) {
+    const diagnosis = diagnose(error)
+    if (diagnosis.kind === 'duplicate' && diagnosis.constraint === 'primary') return false
+    throw error
+  }
 }
 
 /**

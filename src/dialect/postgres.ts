@@ -1,7 +1,8 @@
 /** PostgreSQL: what it does its own way. */
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
-import type { PoolClient, PoolConfig } from 'pg'
+import type { ClientConfig, PoolClient, PoolConfig } from 'pg'
 import { LedgerError } from '../model/errors.ts'
+import { asTable, type AbsentRows, type ColumnType } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
@@ -9,6 +10,7 @@ import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { networkProblem } from './network-problem.ts'
+import { CHANNEL, listen } from './postgres-listen.ts'
 import { FORGOTTEN, OFTEN, preparing } from './postgres-prepared.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
@@ -16,6 +18,7 @@ import { placeOf, type ServerAddress } from './url.ts'
 
 const TIMESTAMPTZ = 1184
 const INT8 = 20
+const JSON_TEXT = 114
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
@@ -39,13 +42,19 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(plain, table, insert)),
+    insertAbsent: (on, rows) => insertAbsent(on, table, rows),
     on: async (connection) => (await borrowFor<Tables>('postgres', connection)).withSchema(schema),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    locked: (query) => query.forUpdate(),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,
     instant: (date) => sql`${date}::timestamptz`,
+    instantText: (date) => date.toISOString(),
+    oneOf: (value, values) => sql`${value} = any(${values}::text[])`,
+    announce: async (on, queue) => void (await sql`select pg_notify(${CHANNEL}, ${`${schema}.${queue}`})`.execute(on)),
+    listen: (heard) => listen(() => new pg.Client(clientConfig(address, options)), schema, heard),
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
     exclusively: (work) =>
@@ -78,13 +87,30 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
   return rows[0]?.fence ?? null
 }
 
+const CASTS: Readonly<Record<ColumnType, RawBuilder<unknown>>> = { text: sql`text`, integer: sql`integer`, double: sql`float8`, json: sql`json`, instant: sql`timestamptz` }
+
+async function insertAbsent<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { table, key, columns, once, insert }: AbsentRows): Promise<string[]> {
+  const { from, pick } = asTable(
+    columns,
+    (varied) => sql`unnest(${sql.join(varied.map(({ values, type }) => sql`${values}::${CASTS[type]}[]`))}) as r (${sql.join(varied.map(({ name }) => sql.ref(name)))})`,
+    ({ values, type }) => sql`${values[0] ?? null}::${CASTS[type]}`,
+  )
+  const inserted = insert(pick)
+  const { rows } = await sql<Record<string, string>>`
+    with c as materialized (select ${sql.join(Object.entries(once).map(([name, value]) => sql`${value} as ${sql.ref(name)}`))})
+    insert into ${tableOf(table)} (${sql.join(Object.keys(inserted).map((name) => sql.ref(name)))})
+    select ${sql.join(Object.values(inserted))} from ${from}, c
+    on conflict (${sql.ref(key)}) do nothing returning ${sql.ref(key)}`.execute(db)
+  return rows.map((row) => row[key]!)
+}
+
 // CREATE SCHEMA IF NOT EXISTS asks for the right to create one even when there is nothing to create.
 async function createSchema<Tables>(tx: Kysely<Tables>, schema: string): Promise<void> {
   const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(tx)
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(tx)
 }
 
-function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
+function clientConfig(address: ServerAddress, options: ConnectOptions): ClientConfig {
   return {
     host: address.host,
     port: address.port,
@@ -92,12 +118,18 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
     ...(address.password !== undefined && { password: address.password }),
     ...(address.database !== undefined && { database: address.database }),
     ssl: tlsOptions(address.tls, address.host),
-    max: options.poolMax,
     connectionTimeoutMillis: options.connectTimeoutMs,
     query_timeout: options.statementTimeoutMs,
-    idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'runledger',
+  }
+}
+
+function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
+  return {
+    ...clientConfig(address, options),
+    max: options.poolMax,
+    idleTimeoutMillis: 30_000,
     types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => parserOf(types, oid, format) },
   }
 }
@@ -106,6 +138,7 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
 function parserOf(types: typeof import('pg').types, oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
   if (oid === INT8) return BigInt
   if (oid === TIMESTAMPTZ) return readTimestamp
+  if (oid === JSON_TEXT) return (text) => text // Parsed by the driver, JSON's null could not be told from no value.
   return types.getTypeParser(oid, format as 'text')
 }
 

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Kysely, sql } from 'kysely'
 import { invalidOption } from '../model/errors.ts'
+import { asTable, type AbsentRows } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
@@ -28,15 +29,22 @@ export async function sqlite<Tables>(path: string, options: ConnectOptions): Pro
     transaction,
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => transaction((tx) => insertFenced(tx, insert)),
+    insertAbsent,
     on: (connection) => borrowFor<Tables>('sqlite', connection),
     guardFence: (on, resource, token) => guardFence('sqlite', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
     // Differs by necessity: SQLite has no row locks; a writing transaction is alone, so there is nothing to pass over.
+    locked: (query) => query,
     skipLocked: (query) => query,
     now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
     plusSeconds: (instant, seconds) => sql`strftime(${FORMAT}, ${instant}, ${seconds} || ' seconds')`,
     // julianday, since unixepoch's 'subsec' is unknown to the sqlite3 program of many a host, and the views use this too.
     secondsBetween: (from, to) => sql`round((julianday(${to}) - julianday(${from})) * 86400, 3)`,
     instant: (date) => sql`${date.toISOString()}`,
+    instantText: (date) => date.toISOString(),
+    oneOf: (value, values) => sql`${value} in (select value from json_each(${JSON.stringify(values)}))`,
+    // Differs by necessity: a file tells nobody that it was written to; the poll finds it.
+    announce: async () => {},
+    listen: () => ({ close: async () => {} }),
     readInstant: (value) => (typeof value === 'string' ? new Date(value) : null),
     diagnose,
     exclusively: (work) => transaction(work),
@@ -56,6 +64,23 @@ async function insertFenced<Tables>(tx: Kysely<Tables>, { scope, table, values, 
     insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
     select ${sql.join(Object.values(values))}, ${fence} where not exists (${unless})`.execute(tx)
   return inserted.numAffectedRows === 1n ? fence : null
+}
+
+async function insertAbsent<Tables>(db: Kysely<Tables>, { table, key, columns, once, insert }: AbsentRows): Promise<string[]> {
+  const { from, pick } = asTable(columns, rowsOfJson, ({ values }) => sql`${values[0] ?? null}`)
+  const inserted = insert(pick)
+  const { rows } = await sql<Record<string, string>>`
+    with c as materialized (select ${sql.join(Object.entries(once).map(([name, value]) => sql`${value} as ${sql.ref(name)}`))})
+    insert into ${sql.table(table)} (${sql.join(Object.keys(inserted).map((name) => sql.ref(name)))})
+    select ${sql.join(Object.values(inserted))} from ${from}, c where true
+    on conflict (${sql.ref(key)}) do nothing returning ${sql.ref(key)}`.execute(db)
+  return rows.map((row) => row[key]!)
+}
+
+function rowsOfJson(columns: readonly { name: string; values: readonly unknown[] }[]) {
+  const json = JSON.stringify(columns[0]!.values.map((_, nth) => columns.map(({ values }) => values[nth])))
+  const fields = columns.map(({ name }, index) => sql`json_extract(value, ${sql.lit(`$[${index}]`)}) as ${sql.ref(name)}`)
+  return sql`(select ${sql.join(fields)} from json_each(${json})) r`
 }
 
 /** Opens (and makes, for its owner alone) the file in WAL mode, every commit flushed: what is acknowledged stays. */

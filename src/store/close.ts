@@ -28,8 +28,8 @@ export function complete(store: Store, of: Holder, ending: Ending): Promise<bool
 
 /** @param retryInSeconds when the next attempt may begin; null when there is to be none */
 export function fail(store: Store, of: Holder, reason: FailureReason, ending: Ending, retryInSeconds: number | null): Promise<boolean> {
-  const set = retryInSeconds === null ? {} : { available_at: store.plusSeconds(store.now(), sql.lit(retryInSeconds)) }
-  return store.transaction((tx) => transition(store, tx, { move: retryInSeconds === null ? 'fail' : 'retry', of, set, reason, ending }))
+  const later = retryInSeconds === null ? undefined : store.plusSeconds(store.now(), sql.lit(retryInSeconds))
+  return store.transaction((tx) => transition(store, tx, { move: retryInSeconds === null ? 'fail' : 'retry', of, later, reason, ending }))
 }
 
 /** Gives the run back as if it had not been begun: the attempt is not counted. */

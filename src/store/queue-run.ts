@@ -1,6 +1,7 @@
 /** Records a run as pending, for the holder of its concurrency key or the next launch to take up. */
 import { readRun } from './read-run.ts'
 import type { ClaimRequest } from './claim.ts'
+import { DEFAULT_QUEUE, positionNow } from './line.ts'
 import type { Store } from './tables.ts'
 
 /** @returns false when the key is already there, in whatever state */
@@ -20,6 +21,9 @@ export async function queueRun(store: Store, request: ClaimRequest): Promise<boo
           available_at: store.now(),
           created_at: store.now(),
           concurrency_key: request.concurrencyKey,
+          ready_queue: DEFAULT_QUEUE,
+          waiting_key: request.concurrencyKey,
+          position: positionNow(store),
           attempt: 0,
           max_attempts: request.maxAttempts,
           fence: 0n,

@@ -1,0 +1,73 @@
+/**
+ * Takes what is ready in a queue, many runs in one short transaction: those first in line whose rows nobody has locked.
+ *
+ * Runs with a concurrency key are decided one key after the other in store/take-keyed.ts; the others need nobody's leave.
+ */
+import { sql } from 'kysely'
+import type { Holder } from '../model/run.ts'
+import { ownedBy } from './claim.ts'
+import { mustAllMove, pickReady, readBars, readyHolder, type ReadyQuery, type ReadyRow } from './ready-rows.ts'
+import { takeKeyed, type TakeTerms } from './take-keyed.ts'
+import type { Db, Store } from './tables.ts'
+import { transitionMany } from './transition-batch.ts'
+
+export interface TakeRequest extends ReadyQuery, TakeTerms {}
+
+/** A run in our hands, with all that its handler needs. */
+export interface TakenRun extends Holder {
+  readonly task: string
+  readonly window: { readonly start: Date; readonly end: Date; readonly zone: string } | null
+  readonly concurrencyKey: string | null
+  readonly maxAttempts: number
+  /** Null when a failure is final. */
+  readonly backoffSeconds: number | null
+  readonly timeoutSeconds: number | null
+  readonly payload: string | null
+}
+
+export interface Taken {
+  readonly runs: TakenRun[]
+  /** How many were first in line, ours or not: as many as asked for means that there may be more. */
+  readonly seen: number
+}
+
+export async function takeBatch(store: Store, request: TakeRequest): Promise<Taken> {
+  return store.transaction(async (tx) => {
+    const { floor, bars } = await readBars(tx, request.tasks)
+    const rows = await pickReady(store, tx, request, bars)
+    const free = rows.filter((row) => row.concurrency_key === null)
+    const keyed = rows.filter((row) => row.concurrency_key !== null)
+    const taken = [...(await takeFree(store, tx, request, free, floor)), ...(keyed.length === 0 ? [] : await takeKeyed(store, tx, request, keyed))]
+    const order = new Map(rows.map((row, nth) => [row.task_key, nth]))
+    return { runs: taken.map(({ row, fence }) => takenOf(store, request, row, fence)).toSorted((a, b) => order.get(a.taskKey)! - order.get(b.taskKey)!), seen: rows.length }
+  })
+}
+
+/** Its fence counts within the run: from its own on, or from the floor that a bump has raised. */
+async function takeFree(store: Store, tx: Db, request: TakeRequest, rows: readonly ReadyRow[], floor: bigint): Promise<{ row: ReadyRow; fence: bigint }[]> {
+  if (rows.length === 0) return []
+  const moved = await transitionMany(store, tx, {
+    move: 'take',
+    of: rows.map(readyHolder),
+    set: { ...ownedBy(store, request), active_key: null, attempt: sql`attempt + 1`, fence: sql`case when fence < ${floor} then ${floor} else fence end + 1` },
+  })
+  mustAllMove(moved, rows)
+  return rows.map((row) => ({ row, fence: (BigInt(row.fence) < floor ? floor : BigInt(row.fence)) + 1n }))
+}
+
+function takenOf(store: Store, { instance }: TakeRequest, row: ReadyRow, fence: bigint): TakenRun {
+  const [start, end] = [store.readInstant(row.window_start), store.readInstant(row.window_end)]
+  return {
+    taskKey: row.task_key,
+    instanceId: instance.id,
+    attempt: row.attempt + 1,
+    fence,
+    task: row.task_name,
+    window: start && end ? { start, end, zone: row.window_zone ?? 'UTC' } : null,
+    concurrencyKey: row.concurrency_key,
+    maxAttempts: row.max_attempts,
+    backoffSeconds: row.backoff_seconds,
+    timeoutSeconds: row.timeout_seconds,
+    payload: row.payload,
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * The guarded write of transition.ts for many runs at once, for the moves that leave no line of history.
+ *
+ * Each row's guard is whole: its key, attempt, fence and state, and its instance where somebody holds it. Rows that do
+ * not match are left as they are.
+ */
+import { sql, type RawBuilder } from 'kysely'
+import type { Holder } from '../model/run.ts'
+import { MOVES } from '../model/states.ts'
+import { columnsOf, placeInLine, type Changes } from './transition.ts'
+import type { Db, Store } from './tables.ts'
+
+export interface BatchTransition {
+  readonly move: 'take' | 'complete'
+  /** Of one instance; for `take` the attempts that ended last. */
+  readonly of: readonly Holder[]
+  readonly set?: Changes
+}
+
+/** @returns how many moved; fewer than were named: somebody else was first with the others */
+export async function transitionMany(store: Store, db: Db, { move, of, set = {} }: BatchTransition): Promise<number> {
+  const { from, to } = MOVES[move]
+  let update = db
+    .updateTable('task_runs')
+    .set({ status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set })
+    .where(isOneOf(store, of))
+    .where('status', '=', from)
+  if (from === 'processing') update = update.where('instance_id', '=', of[0]!.instanceId)
+  return Number((await update.executeTakeFirstOrThrow()).numUpdatedRows)
+}
+
+/** Key, attempt and fence of a row are those of one of them. The key stands alone as well, for its index. */
+export function isOneOf(store: Store, of: readonly Pick<Holder, 'taskKey' | 'attempt' | 'fence'>[]): RawBuilder<boolean> {
+  const keys = of.map(({ taskKey }) => taskKey)
+  const whole = of.map(({ taskKey, attempt, fence }) => `${attempt} ${fence} ${taskKey}`)
+  return sql<boolean>`(${store.oneOf(sql.ref('task_key'), keys)} and ${store.oneOf(sql`concat(attempt, ' ', fence, ' ', task_key)`, whole)})`
+}
