@@ -19,13 +19,19 @@ import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
 import { keepWhileAlive, type KeepEnd } from './keep.ts'
-import { openHeartStore, openStore } from './open-store.ts'
+import { openHeartStore, openStore, openWorkerStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
+import type { AnyTasks, PayloadOf, Schemas, TaskName } from '../model/tasks.ts'
+import type { Enqueued, EnqueueOptions, EnqueueTerms } from './enqueue.ts'
+import { Queue, type WorkerOptions } from './queue.ts'
+import type { Worker } from './worker/worker.ts'
 import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
 import { ThreadedPacemaker } from './threaded-pacemaker.ts'
 
-export interface LedgerOptions {
+export interface LedgerOptions<Tasks = AnyTasks> {
+  /** What validates the payloads of tasks, at enqueue and before the handler: any Standard Schema library. */
+  readonly schemas?: Schemas<Tasks>
   /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
   readonly connectTimeout?: Duration
   /**
@@ -59,7 +65,7 @@ export interface Completed<T> {
   readonly value: T
 }
 
-export class Ledger {
+export class Ledger<Tasks = AnyTasks> {
   /** This start of this process, as it stands in the rows of its runs. */
   readonly instance: Instance
   /** The effects of all runs, and the operator's word on those in doubt. */
@@ -69,7 +75,8 @@ export class Ledger {
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
-  readonly #options: LedgerOptions
+  readonly #options: LedgerOptions<Tasks>
+  readonly #queue: Queue<Tasks>
   /**
    * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
    * Infinity while that is still to come: the next pass that gets through sets it.
@@ -77,7 +84,7 @@ export class Ledger {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = []) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<Tasks>, sawOutage = false, helpers: readonly number[] = [], openWorker: () => Promise<Store> = async () => ({ ...store, close: async () => {} })) {
     this.#store = store
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
@@ -85,6 +92,8 @@ export class Ledger {
     this.instance = newInstance(options.instanceId, helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
+    const { schemas = {} as Schemas<Tasks>, owner } = options
+    this.#queue = new Queue({ store, patienceMs, schemas, pacemaker, openWorkerStore: openWorker, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -177,6 +186,24 @@ export class Ledger {
     }
   }
 
+  /**
+   * Puts a run in line for a worker. A key that is there already, in whatever state, is a duplicate: a value, and nothing
+   * is changed. With `tx` it is part of what the caller's transaction commits. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+   */
+  async enqueue<Name extends TaskName<Tasks>>(task: Name, run: EnqueueOptions<PayloadOf<Tasks, Name>> = {}, terms: EnqueueTerms = {}): Promise<Enqueued> {
+    return (await this.#queue.enqueue(task, [run], terms))[0]!
+  }
+
+  /** As many as you like, all of them or none, in one transaction. @returns what became of each, in order */
+  async enqueueMany<Name extends TaskName<Tasks>>(task: Name, runs: readonly EnqueueOptions<PayloadOf<Tasks, Name>>[], terms: EnqueueTerms = {}): Promise<Enqueued[]> {
+    return this.#queue.enqueue(task, runs, terms)
+  }
+
+  /** Starts a worker, which goes on until `stop()`, through outages and all. @throws INVALID_OPTION, DATABASE_UNAVAILABLE */
+  async worker(options: WorkerOptions<Tasks>): Promise<Worker> {
+    return this.#queue.worker(options)
+  }
+
   /** The newest runs first. */
   async runs(filter: Partial<RunFilter> = {}): Promise<Run[]> {
     return this.#read(() => listRuns(this.#store, { limit: 50, ...filter }))
@@ -191,8 +218,9 @@ export class Ledger {
     })
   }
 
-  /** Ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
+  /** Stops the workers, then ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
   async close(): Promise<void> {
+    await this.#queue.close()
     await this.#pacemaker.close()
     await this.#store.close()
   }
@@ -213,13 +241,13 @@ export class Ledger {
  * migrates itself; a server's schema must be current (`runledger migrate`).
  * @throws INVALID_OPTION, DATABASE_UNAVAILABLE, SCHEMA_BEHIND, SCHEMA_AHEAD
  */
-export async function openLedger(url: string, options: LedgerOptions = {}): Promise<Ledger> {
+export async function openLedger<Tasks = AnyTasks>(url: string, options: LedgerOptions<Tasks> = {}): Promise<Ledger<Tasks>> {
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
   const shared = options.clock !== undefined || url.endsWith(':memory:')
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
+  return new Ledger<Tasks>(store, pacemaker, patienceMs, options, sawOutage, await options.helpers, shared ? undefined : () => openWorkerStore(url))
 }
 
 async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {

@@ -1,24 +1,34 @@
 /** The thread behind ThreadedPacemaker: an inline pacemaker that is spoken to by messages. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { monotonicMs, type LossReason } from './heart.ts'
 import { openHeartStore } from './open-store.ts'
-import { InlinePacemaker, type Pulse } from './pacemaker.ts'
+import { InlinePacemaker, type Pulse, type PulseGroup } from './pacemaker.ts'
 import type { FromThread, ToThread } from './threaded-pacemaker.ts'
 
 const port = parentPort!
 const { url } = workerData as { url: string }
 const pacemaker = new InlinePacemaker(() => openHeartStore(url))
 const pulses = new Map<number, Pulse>()
+const groups = new Map<number, PulseGroup>()
 const say = (message: FromThread) => port.postMessage(message)
 
 port.on('message', (message: ToThread) => {
   switch (message.say) {
     case 'start':
       return void pulses.set(message.id, start(message))
+    case 'group':
+      return void groups.set(message.id, group(message))
+    case 'hold':
+      return groups.get(message.id)?.hold(message.runs)
+    case 'let_go':
+      return groups.get(message.id)?.letGo(message.names)
     case 'stop':
       pulses.get(message.id)?.stop()
+      groups.get(message.id)?.stop()
+      groups.delete(message.id)
       return void pulses.delete(message.id)
     case 'close':
-      for (const pulse of pulses.values()) pulse.stop()
+      for (const pulse of [...pulses.values(), ...groups.values()]) pulse.stop()
       port.close()
       return void pacemaker.close()
   }
@@ -30,4 +40,13 @@ function start({ id, of, terms, claimedAt }: Extract<ToThread, { say: 'start' }>
     missed: (error) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
     lost: (reason) => say({ say: 'lost', id, reason }),
   })
+}
+
+function group({ id, terms, hungAfterMs, alive }: Extract<ToThread, { say: 'group' }>): PulseGroup {
+  const events = {
+    renewed: (names: readonly string[]) => say({ say: 'renewed', id, names }),
+    missed: (error: unknown) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
+    lost: (names: readonly string[] | null, reason: LossReason) => say({ say: 'lost', id, reason, names: names ?? [] }),
+  }
+  return pacemaker.group(terms, events, hungAfterMs, () => monotonicMs() - Number(Atomics.load(alive, 0)) > hungAfterMs)
 }

@@ -2,15 +2,22 @@
 import { Worker } from 'node:worker_threads'
 import type { LeaseTerms } from '../model/lease.ts'
 import type { Holder } from '../model/run.ts'
-import type { HeartEvents, LossReason } from './heart.ts'
-import type { Pacemaker, Pulse } from './pacemaker.ts'
+import type { GroupEvents, HeldRun } from './group-heart.ts'
+import { monotonicMs, type HeartEvents, type LossReason } from './heart.ts'
+import type { Pacemaker, Pulse, PulseGroup } from './pacemaker.ts'
 
 export type ToThread =
   | { readonly say: 'start'; readonly id: number; readonly of: Holder; readonly terms: LeaseTerms; readonly claimedAt: number }
   | { readonly say: 'stop'; readonly id: number }
+  | { readonly say: 'group'; readonly id: number; readonly terms: LeaseTerms; readonly hungAfterMs: number; readonly alive: BigInt64Array }
+  | { readonly say: 'hold'; readonly id: number; readonly runs: readonly HeldRun[] }
+  | { readonly say: 'let_go'; readonly id: number; readonly names: readonly string[] }
   | { readonly say: 'close' }
 
-export type FromThread = { readonly say: 'renewed'; readonly id: number } | { readonly say: 'missed'; readonly id: number; readonly error: string } | { readonly say: 'lost'; readonly id: number; readonly reason: LossReason }
+export type FromThread =
+  | { readonly say: 'renewed'; readonly id: number; readonly names?: readonly string[] }
+  | { readonly say: 'missed'; readonly id: number; readonly error: string }
+  | { readonly say: 'lost'; readonly id: number; readonly reason: LossReason; readonly names?: readonly string[] }
 
 // The thread's file stands beside this one, as TypeScript in a checkout and as JavaScript in the package.
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './pacemaker-thread.ts' : './pacemaker-thread.js', import.meta.url)
@@ -18,6 +25,7 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './pacemaker-thread.ts'
 export class ThreadedPacemaker implements Pacemaker {
   readonly #url: string
   readonly #pulses = new Map<number, HeartEvents>()
+  readonly #groups = new Map<number, GroupEvents>()
   #worker: Worker | undefined
   #nextId = 1
 
@@ -32,6 +40,24 @@ export class ThreadedPacemaker implements Pacemaker {
     return {
       stop: () => {
         if (this.#pulses.delete(id)) this.#send({ say: 'stop', id })
+      },
+    }
+  }
+
+  group(terms: LeaseTerms, events: GroupEvents, hungAfterMs: number): PulseGroup {
+    const id = this.#nextId++
+    const alive = new BigInt64Array(new SharedArrayBuffer(8))
+    const beAlive = () => Atomics.store(alive, 0, BigInt(Math.floor(monotonicMs())))
+    beAlive()
+    const timer = setInterval(beAlive, Math.min(hungAfterMs / 4, 500)).unref()
+    this.#groups.set(id, events)
+    this.#send({ say: 'group', id, terms, hungAfterMs, alive })
+    return {
+      hold: (runs) => this.#send({ say: 'hold', id, runs }),
+      letGo: (names) => this.#send({ say: 'let_go', id, names }),
+      stop: () => {
+        clearInterval(timer)
+        if (this.#groups.delete(id)) this.#send({ say: 'stop', id })
       },
     }
   }
@@ -61,6 +87,8 @@ export class ThreadedPacemaker implements Pacemaker {
   }
 
   #hear(message: FromThread): void {
+    const group = this.#groups.get(message.id)
+    if (group) return tellGroup(group, message)
     const events = this.#pulses.get(message.id)
     if (message.say === 'renewed') events?.renewed?.()
     else if (message.say === 'missed') events?.missed?.(new Error(message.error))
@@ -74,5 +102,13 @@ export class ThreadedPacemaker implements Pacemaker {
     const pulses = [...this.#pulses.values()]
     this.#pulses.clear()
     for (const events of pulses) events.lost('not_renewed', cause)
+    for (const events of this.#groups.values()) events.lost(null, 'not_renewed')
+    this.#groups.clear()
   }
+}
+
+function tellGroup(events: GroupEvents, message: FromThread): void {
+  if (message.say === 'renewed') events.renewed?.(message.names ?? [])
+  else if (message.say === 'missed') events.missed?.(new Error(message.error))
+  else events.lost(message.names ?? [], message.reason)
 }

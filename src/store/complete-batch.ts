@@ -27,6 +27,14 @@ export async function completeMany(store: Store, done: readonly DoneRun[]): Prom
   })
 }
 
+/** After runs of these keys were closed in another way: the next of each comes forward, if it has not. */
+export async function freeKeys(store: Store, keys: readonly string[]): Promise<void> {
+  await store.transaction(async (tx) => {
+    await lockFences(store, tx, keys)
+    await comeForward(store, tx, keys)
+  })
+}
+
 /** The first that waits behind each of these keys becomes ready; to be called with the fences of the keys locked. */
 export async function comeForward(store: Store, tx: Db, keys: readonly string[]): Promise<void> {
   const heads = await headsOfLine(store, tx, keys, true)
