@@ -78,6 +78,13 @@ export interface Dialect<Tables = unknown> {
   /** Lets a writer with this token through to a resource, on `db`; false, and nothing changed, when a greater one was there before. */
   guardFence(db: Kysely<Tables>, resource: string, token: bigint): Promise<boolean>
 
+  /**
+   * Locks the rows that a query selects, passing over what others have locked, and updates those whose column `mine` is 1.
+   * @returns all that were selected, as they were before; and how many were updated
+   */
+  updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
+  /** From here on this transaction reads by indexes, in their order: a queue changes faster than any statistics of it. */
+  trustIndexes(tx: Kysely<Tables>): Promise<void>
   /** The rows, locked until the transaction ends, after whoever has them locked now. */
   locked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
   /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
@@ -112,6 +119,19 @@ export interface Dialect<Tables = unknown> {
   exclusively<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
 
   close(): Promise<void>
+}
+
+/** The rows of `updateSelected`: the primary key, and whether the row is to be updated. */
+export interface Selected {
+  readonly task_key: string
+  readonly mine: number
+}
+
+export interface SelectedUpdate<Tables, O> {
+  readonly table: string
+  /** Of this table alone. */
+  readonly select: SelectQueryBuilder<Tables, never, O>
+  readonly set: Readonly<Record<string, unknown>>
 }
 
 /** The scope whose counter a new scope begins above; no task and no concurrency key has this name. */

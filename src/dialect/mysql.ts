@@ -5,7 +5,7 @@ import type { AbsentRows } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Dialect, type FencedInsert, type Selected, type SelectedUpdate } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { goodbye } from './goodbye.ts'
 import { mariadbCollation } from './mariadb.ts'
@@ -38,6 +38,9 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     insertAbsent,
     on: (connection) => borrowFor<Tables>('mysql', connection),
     guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
+    updateSelected,
+    // Differs by necessity: it looks into the index itself (an index dive) where statistics would be stale.
+    trustIndexes: async () => {},
     locked: (query) => query.forUpdate(),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
@@ -78,6 +81,20 @@ function checkVersion(isMariadb: boolean, version: string, place: string): void 
   const [major = 0, minor = 0] = version.split('.').map((part) => parseInt(part, 10))
   const enough = isMariadb ? major > 10 || (major === 10 && minor >= 6) : major >= 8
   if (!enough) throw new LedgerError('DATABASE_UNAVAILABLE', `${place} runs version ${version}; MySQL 8 or MariaDB 10.6 is the oldest that has SKIP LOCKED`, { place, version, retryable: false })
+}
+
+/**
+ * Differs by necessity: no UPDATE gives back the rows as they were, so they are selected and locked first. Their keys name
+ * them then: nobody can move them in between.
+ */
+async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
+  const { rows } = await tx.executeQuery<O>(select.forUpdate().skipLocked())
+  const keys = rows.filter(({ mine }) => Number(mine) === 1).map((row) => row.task_key)
+  if (keys.length === 0) return { rows, updated: 0 }
+  const { numAffectedRows } = await sql`
+    update ${sql.table(table)} set ${sql.join(Object.entries(set).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
+    where task_key in (${sql.join(keys)})`.execute(tx)
+  return { rows, updated: Number(numAffectedRows) }
 }
 
 function instantText(date: Date): string {

@@ -6,7 +6,7 @@ import { asTable, type AbsentRows, type ColumnType } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert, type Selected, type SelectedUpdate } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { networkProblem } from './network-problem.ts'
@@ -19,6 +19,7 @@ import { placeOf, type ServerAddress } from './url.ts'
 const TIMESTAMPTZ = 1184
 const INT8 = 20
 const JSON_TEXT = 114
+const SEPARATOR = '\u001f'
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
@@ -45,6 +46,9 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     insertAbsent: (on, rows) => insertAbsent(on, table, rows),
     on: async (connection) => (await borrowFor<Tables>('postgres', connection)).withSchema(schema),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    updateSelected: (tx, update) => updateSelected(tx, table, update),
+    // Measured: with 40,000 rows enqueued since the last ANALYZE, a claim of 500 sorted all of them instead of reading 500.
+    trustIndexes: async (tx) => void (await sql`select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`.execute(tx)),
     locked: (query) => query.forUpdate(),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
@@ -52,7 +56,8 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,
     instant: (date) => sql`${date}::timestamptz`,
     instantText: (date) => date.toISOString(),
-    oneOf: (value, values) => sql`${value} = any(${values}::text[])`,
+    // As one text: the driver would write an array element by element. No key has a control character.
+    oneOf: (value, values) => sql`${value} = any(string_to_array(${values.join(SEPARATOR)}, ${sql.lit(SEPARATOR)}))`,
     announce: async (on, queue) => void (await sql`select pg_notify(${CHANNEL}, ${`${schema}.${queue}`})`.execute(on)),
     listen: (heard) => listen(() => new pg.Client(clientConfig(address, options)), schema, heard),
     readInstant: (value) => (value instanceof Date ? value : null),
@@ -85,6 +90,22 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
     select ${sql.join(Object.values(values))}, raised.counter from raised where not exists (${unless})
     returning fence`.execute(db)
   return rows[0]?.fence ?? null
+}
+
+/**
+ * One statement. The rows are found again by where they stand: joined by key, the planner would read the whole table for
+ * them once it is of some size.
+ */
+async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, tableOf: Dialect['table'], { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
+  const place = select.select(sql<string>`ctid`.as('place') as never)
+  const { rows } = await sql<O & { updated: number }>`${sql.raw(OFTEN)}
+    with selected as materialized (${place.forUpdate().skipLocked()}),
+    updated as (
+      update ${tableOf(table)} set ${sql.join(Object.entries(set).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
+      where ctid = any(array(select place from selected where mine = 1)) returning 1 as one
+    )
+    select selected.*, (select count(*)::integer from updated) as updated from selected`.execute(tx)
+  return { rows, updated: rows[0]?.updated ?? 0 }
 }
 
 const CASTS: Readonly<Record<ColumnType, RawBuilder<unknown>>> = { text: sql`text`, integer: sql`integer`, double: sql`float8`, json: sql`json`, instant: sql`timestamptz` }

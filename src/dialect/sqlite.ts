@@ -7,7 +7,7 @@ import { invalidOption } from '../model/errors.ts'
 import { asTable, type AbsentRows } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
-import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert, type Selected, type SelectedUpdate } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { retryTransient } from './retry.ts'
 import { nodeSqliteDialect } from './sqlite-driver.ts'
@@ -33,6 +33,9 @@ export async function sqlite<Tables>(path: string, options: ConnectOptions): Pro
     on: (connection) => borrowFor<Tables>('sqlite', connection),
     guardFence: (on, resource, token) => guardFence('sqlite', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
     // Differs by necessity: SQLite has no row locks; a writing transaction is alone, so there is nothing to pass over.
+    updateSelected,
+    // Differs by necessity: without statistics it takes the index whose columns are compared.
+    trustIndexes: async () => {},
     locked: (query) => query,
     skipLocked: (query) => query,
     now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
@@ -75,6 +78,20 @@ async function insertAbsent<Tables>(db: Kysely<Tables>, { table, key, columns, o
     select ${sql.join(Object.values(inserted))} from ${from}, c where true
     on conflict (${sql.ref(key)}) do nothing returning ${sql.ref(key)}`.execute(db)
   return rows.map((row) => row[key]!)
+}
+
+/**
+ * Differs by necessity: no UPDATE gives back the rows as they were, so they are selected first. Nobody else writes in
+ * between.
+ */
+async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
+  const { rows } = await tx.executeQuery<O>(select)
+  const keys = rows.filter(({ mine }) => Number(mine) === 1).map((row) => row.task_key)
+  if (keys.length === 0) return { rows, updated: 0 }
+  const { numAffectedRows } = await sql`
+    update ${sql.table(table)} set ${sql.join(Object.entries(set).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
+    where task_key in (select value from json_each(${JSON.stringify(keys)}))`.execute(tx)
+  return { rows, updated: Number(numAffectedRows) }
 }
 
 function rowsOfJson(columns: readonly { name: string; values: readonly unknown[] }[]) {

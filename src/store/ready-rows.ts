@@ -29,26 +29,32 @@ export async function readBars(tx: Db, tasks: readonly string[]): Promise<Bars> 
   return { floor: BigInt(floor?.counter ?? 0), bars }
 }
 
-export type ReadyRow = Awaited<ReturnType<typeof pickReady>>[number]
+export type ReadyRow = Awaited<ReturnType<ReturnType<typeof selectReady>['executeTakeFirstOrThrow']>>
 
-export async function pickReady(store: Store, tx: Db, { queue, tasks, limit }: ReadyQuery, bars: Bars['bars']) {
+/** Null when every task is barred. A run without a concurrency key is `mine` to take at once. */
+export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, bars: Bars['bars']) {
   const paused = new Set(bars.filter((bar) => Number(bar.paused) === 1).map((bar) => bar.task_name))
   const open = tasks.filter((task) => !paused.has(task))
-  if (open.length === 0) return []
-  let query = tx
-    .selectFrom('task_runs')
-    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'concurrency_limit', 'backoff_seconds', 'timeout_seconds', 'payload', 'queue'])
-    .where('ready_queue', '=', queue)
-    .where('status', '=', 'pending')
-    .where(store.oneOf(sql.ref('task_name'), open))
-    .orderBy('priority')
-    .orderBy('position')
-    .limit(limit)
+  if (open.length === 0) return null
+  let query = selectReady(store, queue, open).limit(limit)
   for (const { task_name, pruned_before } of bars) {
     const at = store.readInstant(pruned_before)
     if (at) query = query.where(sql<boolean>`(task_name <> ${task_name} or window_start is null or window_start >= ${store.instant(at)})`)
   }
-  return store.skipLocked(query).execute()
+  return query
+}
+
+function selectReady(store: Store, queue: string, tasks: readonly string[]) {
+  return store.db
+    .selectFrom('task_runs')
+    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'concurrency_limit', 'backoff_seconds', 'timeout_seconds', 'payload'])
+    .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
+    .where('ready_queue', '=', queue)
+    // As expressions, so that no other index answers to them: this one has the order, whatever the statistics say.
+    .where(sql<boolean>`coalesce(status, '') = 'pending'`)
+    .where(store.oneOf(sql`coalesce(task_name, '')`, tasks))
+    .orderBy('priority')
+    .orderBy('position')
 }
 
 export function readyHolder(row: ReadyRow): Holder {

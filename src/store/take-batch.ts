@@ -6,10 +6,10 @@
 import { sql } from 'kysely'
 import type { Holder } from '../model/run.ts'
 import { ownedBy } from './claim.ts'
-import { mustAllMove, pickReady, readBars, readyHolder, type ReadyQuery, type ReadyRow } from './ready-rows.ts'
+import { readBars, readyQuery, type ReadyQuery, type ReadyRow } from './ready-rows.ts'
 import { takeKeyed, type TakeTerms } from './take-keyed.ts'
-import type { Db, Store } from './tables.ts'
-import { transitionMany } from './transition-batch.ts'
+import type { Store } from './tables.ts'
+import { takeReady } from './transition-batch.ts'
 
 export interface TakeRequest extends ReadyQuery, TakeTerms {}
 
@@ -33,26 +33,30 @@ export interface Taken {
 
 export async function takeBatch(store: Store, request: TakeRequest): Promise<Taken> {
   return store.transaction(async (tx) => {
+    await store.trustIndexes(tx)
     const { floor, bars } = await readBars(tx, request.tasks)
-    const rows = await pickReady(store, tx, request, bars)
-    const free = rows.filter((row) => row.concurrency_key === null)
+    const query = readyQuery(store, request, bars)
+    if (!query) return { runs: [], seen: 0 }
+    const rows = await takeReady(store, tx, query, {
+      ...ownedBy(store, request),
+      active_key: null,
+      attempt: sql`attempt + 1`,
+      // It counts within the run: from its own on, or from the floor that a bump has raised.
+      fence: sql`case when fence < ${floor} then ${floor} else fence end + 1`,
+    })
     const keyed = rows.filter((row) => row.concurrency_key !== null)
-    const taken = [...(await takeFree(store, tx, request, free, floor)), ...(keyed.length === 0 ? [] : await takeKeyed(store, tx, request, keyed))]
-    const order = new Map(rows.map((row, nth) => [row.task_key, nth]))
-    return { runs: taken.map(({ row, fence }) => takenOf(store, request, row, fence)).toSorted((a, b) => order.get(a.taskKey)! - order.get(b.taskKey)!), seen: rows.length }
+    const slotted = new Map((keyed.length === 0 ? [] : await takeKeyed(store, tx, request, keyed)).map(({ row, fence }) => [row, fence]))
+    const runs = rows.flatMap((row) => {
+      const fence = row.concurrency_key === null ? nextFence(row, floor) : slotted.get(row)
+      return fence === undefined ? [] : [takenOf(store, request, row, fence)]
+    })
+    return { runs, seen: rows.length }
   })
 }
 
-/** Its fence counts within the run: from its own on, or from the floor that a bump has raised. */
-async function takeFree(store: Store, tx: Db, request: TakeRequest, rows: readonly ReadyRow[], floor: bigint): Promise<{ row: ReadyRow; fence: bigint }[]> {
-  if (rows.length === 0) return []
-  const moved = await transitionMany(store, tx, {
-    move: 'take',
-    of: rows.map(readyHolder),
-    set: { ...ownedBy(store, request), active_key: null, attempt: sql`attempt + 1`, fence: sql`case when fence < ${floor} then ${floor} else fence end + 1` },
-  })
-  mustAllMove(moved, rows)
-  return rows.map((row) => ({ row, fence: (BigInt(row.fence) < floor ? floor : BigInt(row.fence)) + 1n }))
+function nextFence(row: ReadyRow, floor: bigint): bigint {
+  const own = BigInt(row.fence)
+  return (own < floor ? floor : own) + 1n
 }
 
 function takenOf(store: Store, { instance }: TakeRequest, row: ReadyRow, fence: bigint): TakenRun {

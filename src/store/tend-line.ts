@@ -43,7 +43,7 @@ const BATCH = 500
 /** Puts runs in line whose time has come, the longest due first. @returns how many; as many as a batch takes means that there may be more */
 export async function promote(store: Store, limit = BATCH): Promise<number> {
   return store.transaction(async (tx) => {
-    const due = tx.selectFrom('task_runs').select('task_key').where(sql<boolean>`due_at <= ${store.now()}`).where('status', '=', 'pending').orderBy('due_at').limit(limit)
+    const due = tx.selectFrom('task_runs').select('task_key').where(sql<boolean>`due_at <= ${store.now()}`).where(sql<boolean>`coalesce(status, '') = 'pending'`).orderBy('due_at').limit(limit)
     const keys = (await store.skipLocked(due).execute()).map((row) => row.task_key)
     if (keys.length > 0) await tx.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), keys)).where('status', '=', 'pending').execute()
     return keys.length
@@ -54,7 +54,7 @@ export async function promote(store: Store, limit = BATCH): Promise<number> {
 export async function look(store: Store, queues: readonly string[], tasks: readonly string[]): Promise<{ ready: boolean; due: boolean }> {
   const exists = (where: ReturnType<typeof sql<boolean>>) => sql<number>`case when exists (select 1 from ${store.table('task_runs')} where ${where}) then 1 else 0 end`
   const { rows } = await sql<{ ready: number; due: number }>`
-    select ${exists(sql`${store.oneOf(sql.ref('ready_queue'), queues)} and status = 'pending' and ${store.oneOf(sql.ref('task_name'), tasks)}`)} as ready,
+    select ${exists(sql`${store.oneOf(sql.ref('ready_queue'), queues)} and coalesce(status, '') = 'pending' and ${store.oneOf(sql`coalesce(task_name, '')`, tasks)}`)} as ready,
       ${exists(sql`due_at <= ${store.now()}`)} as due`.execute(store.db)
   return { ready: Number(rows[0]!.ready) === 1, due: Number(rows[0]!.due) === 1 }
 }

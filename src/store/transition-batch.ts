@@ -7,6 +7,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Holder } from '../model/run.ts'
 import { MOVES } from '../model/states.ts'
+import { mustAllMove, type ReadyRow, type readyQuery } from './ready-rows.ts'
 import { columnsOf, placeInLine, type Changes } from './transition.ts'
 import type { Db, Store } from './tables.ts'
 
@@ -27,6 +28,17 @@ export async function transitionMany(store: Store, db: Db, { move, of, set = {} 
     .where('status', '=', from)
   if (from === 'processing') update = update.where('instance_id', '=', of[0]!.instanceId)
   return Number((await update.executeTakeFirstOrThrow()).numUpdatedRows)
+}
+
+/**
+ * `take` of the first runs in line that are `mine`: selected, locked and moved, so that the lock is the guard.
+ * @returns all that the query selected, as they were before
+ */
+export async function takeReady(store: Store, tx: Db, select: NonNullable<ReturnType<typeof readyQuery>>, set: Changes): Promise<ReadyRow[]> {
+  const { to } = MOVES.take
+  const { rows, updated } = await store.updateSelected(tx, { table: 'task_runs', select, set: { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set } })
+  mustAllMove(updated, rows.filter((row) => row.concurrency_key === null))
+  return rows
 }
 
 /** Key, attempt and fence of a row are those of one of them. The key stands alone as well, for its index. */
