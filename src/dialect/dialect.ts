@@ -96,6 +96,8 @@ export interface Dialect<Tables = unknown> {
   plusSeconds(instant: Expression<unknown>, seconds: Expression<unknown>): RawBuilder<Date>
   /** Seconds from one instant to another, as a number. */
   secondsBetween(from: Expression<unknown>, to: Expression<unknown>): RawBuilder<number>
+  /** Marks a statement that is sent again and again: its first words. */
+  readonly often: RawBuilder<unknown>
   /** An instant as a parameter. */
   instant(date: Date): RawBuilder<Date>
   /** The same as the text of a parameter, for `insertAbsent`. */

@@ -47,6 +47,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
     secondsBetween: (from, to) => sql`(timestampdiff(microsecond, ${from}, ${to}) / 1e6)`,
     instant: (date) => sql`cast(${instantText(date)} as datetime(6))`,
+    often: sql``,
     instantText,
     oneOf: (value, values) => sql`${value} in (${sql.join(values)})`,
     // Differs by necessity: there is no NOTIFY; the poll finds what was enqueued.

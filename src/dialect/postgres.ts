@@ -55,6 +55,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,
     instant: (date) => sql`${date}::timestamptz`,
+    often: sql.raw(OFTEN),
     instantText: (date) => date.toISOString(),
     // As one text: the driver would write an array element by element. No key has a control character.
     oneOf: (value, values) => sql`${value} = any(string_to_array(${values.join(SEPARATOR)}, ${sql.lit(SEPARATOR)}))`,

@@ -43,6 +43,7 @@ export async function sqlite<Tables>(path: string, options: ConnectOptions): Pro
     // julianday, since unixepoch's 'subsec' is unknown to the sqlite3 program of many a host, and the views use this too.
     secondsBetween: (from, to) => sql`round((julianday(${to}) - julianday(${from})) * 86400, 3)`,
     instant: (date) => sql`${date.toISOString()}`,
+    often: sql``,
     instantText: (date) => date.toISOString(),
     oneOf: (value, values) => sql`${value} in (select value from json_each(${JSON.stringify(values)}))`,
     // Differs by necessity: a file tells nobody that it was written to; the poll finds it.

@@ -1,6 +1,6 @@
 /** The ledger as a program holds it: claims and runs jobs, reaps lost owners, reads the history. */
 import type { ClockOffset } from '../dialect/dialect.ts'
-import { durationMs, type Duration } from '../model/duration.ts'
+import { durationMs } from '../model/duration.ts'
 import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Conflict } from '../model/outcome.ts'
@@ -19,6 +19,7 @@ import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
 import { keepWhileAlive, type KeepEnd } from './keep.ts'
+import type { LedgerOptions } from './ledger-options.ts'
 import { openHeartStore, openStore, openWorkerStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import type { AnyTasks, PayloadOf, Schemas, TaskName } from '../model/tasks.ts'
@@ -28,31 +29,6 @@ import type { Worker } from './worker/worker.ts'
 import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
 import { ThreadedPacemaker } from './threaded-pacemaker.ts'
-
-export interface LedgerOptions<Tasks = AnyTasks> {
-  /** What validates the payloads of tasks, at enqueue and before the handler: any Standard Schema library. */
-  readonly schemas?: Schemas<Tasks>
-  /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
-  readonly connectTimeout?: Duration
-  /**
-   * Where heartbeats run: a `thread` of their own (the default), which a handler that blocks the event loop cannot
-   * stop, or the `loop` of this thread, for a program that never blocks it.
-   */
-  readonly heartbeats?: 'thread' | 'loop'
-  /** The id of this start of this process, where it had to be known before; a UUIDv7 of its own by default. */
-  readonly instanceId?: string
-  /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
-  readonly helpers?: readonly number[] | Promise<readonly number[]>
-  /**
-   * The process that does the work, where it is not this one: claims are made in its name. `provable` says that it lives
-   * as long as the claim is to, so that its death frees the run at once on this host; else the lease alone decides.
-   */
-  readonly owner?: { readonly pid: number; readonly provable: boolean }
-  /** Hears of heartbeats that failed and will be tried again. */
-  readonly onHeartbeatError?: (error: unknown) => void
-  /** Moves the database's clock as this ledger sees it; for tests. */
-  readonly clock?: ClockOffset
-}
 
 /** Which run, and which window it accounts for. */
 export type RunRef = Pick<Run, 'taskKey' | 'task' | 'windowStart' | 'windowEnd' | 'windowZone'>

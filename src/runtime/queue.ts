@@ -30,6 +30,8 @@ export interface WorkerOptions<Tasks> {
   readonly timeout?: Duration
   /** How long stop() lets handlers finish before it aborts their signals. Default 30 s. */
   readonly stopTimeout?: Duration
+  /** After its signal aborted, a handler has this long to end by itself; then it holds its slot and its run no more. Default 5 s. */
+  readonly grace?: Duration
   /** An event loop that is blocked for longer counts as hung: its runs are renewed no more, and others take them. Default 10 min. */
   readonly hungAfter?: Duration
   /** Hears what becomes of every run, and how the worker is. */
@@ -65,7 +67,7 @@ export class Queue<Tasks> {
     return planned.length === 0 ? [] : enqueueAll(store, patienceMs, planned, terms)
   }
 
-  async worker({ handlers, queues = [DEFAULT_QUEUE], concurrency = 10, lease, poll = '1s', timeout, stopTimeout = '30s', hungAfter = '10m', onEvent = () => {} }: WorkerOptions<Tasks>): Promise<Worker> {
+  async worker({ handlers, queues = [DEFAULT_QUEUE], concurrency = 10, lease, poll = '1s', timeout, stopTimeout = '30s', grace = '5s', hungAfter = '10m', onEvent = () => {} }: WorkerOptions<Tasks>): Promise<Worker> {
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY) throw invalidOption('concurrency', `must be a whole number from 1 to ${MAX_CONCURRENCY}, got ${String(concurrency)}`)
     if (queues.length === 0) throw invalidOption('queues', 'must name at least one')
     const { patienceMs, pacemaker } = this.#parts
@@ -76,6 +78,7 @@ export class Queue<Tasks> {
       pollMs: durationMs('poll', poll),
       timeoutMs: timeout === undefined ? null : durationMs('timeout', timeout),
       stopTimeoutMs: durationMs('stop-timeout', stopTimeout, { zero: true }),
+      graceMs: durationMs('grace', grace, { zero: true }),
       hungAfterMs: durationMs('hung-after', hungAfter),
     }
     const store = await this.#parts.openWorkerStore()

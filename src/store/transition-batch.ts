@@ -21,13 +21,11 @@ export interface BatchTransition {
 /** @returns how many moved; fewer than were named: somebody else was first with the others */
 export async function transitionMany(store: Store, db: Db, { move, of, set = {} }: BatchTransition): Promise<number> {
   const { from, to } = MOVES[move]
-  let update = db
-    .updateTable('task_runs')
-    .set({ status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set })
-    .where(isOneOf(store, of))
-    .where('status', '=', from)
-  if (from === 'processing') update = update.where('instance_id', '=', of[0]!.instanceId)
-  return Number((await update.executeTakeFirstOrThrow()).numUpdatedRows)
+  const changes = { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set }
+  const { numAffectedRows } = await sql`${store.often}
+    update ${store.table('task_runs')} set ${sql.join(Object.entries(changes).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
+    where ${isOneOf(store, of)} and status = ${from} ${from === 'processing' ? sql`and instance_id = ${of[0]!.instanceId}` : sql``}`.execute(db)
+  return Number(numAffectedRows)
 }
 
 /**
@@ -43,7 +41,10 @@ export async function takeReady(store: Store, tx: Db, select: NonNullable<Return
 
 /** Key, attempt and fence of a row are those of one of them. The key stands alone as well, for its index. */
 export function isOneOf(store: Store, of: readonly Pick<Holder, 'taskKey' | 'attempt' | 'fence'>[]): RawBuilder<boolean> {
-  const keys = of.map(({ taskKey }) => taskKey)
-  const whole = of.map(({ taskKey, attempt, fence }) => `${attempt} ${fence} ${taskKey}`)
-  return sql<boolean>`(${store.oneOf(sql.ref('task_key'), keys)} and ${store.oneOf(sql`concat(attempt, ' ', fence, ' ', task_key)`, whole)})`
+  const { attempt, fence } = of[0]!
+  const keys = store.oneOf(sql.ref('task_key'), of.map(({ taskKey }) => taskKey))
+  // Most runs are done at the first attempt and under the first fence; then there is nothing to put together.
+  if (of.every((one) => one.attempt === attempt && one.fence === fence)) return sql<boolean>`(${keys} and attempt = ${attempt} and fence = ${fence})`
+  const whole = of.map((one) => `${one.attempt} ${one.fence} ${one.taskKey}`)
+  return sql<boolean>`(${keys} and ${store.oneOf(sql`concat(attempt, ' ', fence, ' ', task_key)`, whole)})`
 }

@@ -5,7 +5,7 @@ import { validate, type StandardSchema } from '../../model/standard-schema.ts'
 import type { FailureReason } from '../../model/states.ts'
 import type { Completer } from './completer.ts'
 import type { Tell } from './events.ts'
-import type { WorkRun } from './work-run.ts'
+import { STOPPING, type WorkRun } from './work-run.ts'
 
 /** What it returns is recorded as the run's result; what it throws makes the attempt fail. */
 // eslint-disable-next-line typescript/no-explicit-any -- the payload is the caller's
@@ -21,9 +21,6 @@ export interface Performance {
   /** After its signal aborted, a handler has this long to end by itself. */
   readonly graceMs: number
 }
-
-/** Thrown into the signal of a run whose worker must stop: the run is then given back. */
-export const STOPPING = new LedgerError('LEASE_LOST', 'the worker was told to stop; the run is given back')
 
 export type PerformEnd = 'over' | 'abandoned'
 

@@ -5,7 +5,7 @@ import type { PerformEnd } from './perform.ts'
 import type { WorkRun } from './work-run.ts'
 
 /** Done and not yet recorded: beyond this no further one is begun, so that a database that is away does not fill the memory. */
-const MOST_UNRECORDED = 4 * MOST_PREFETCHED
+const MOST_UNRECORDED = 2 * MOST_PREFETCHED
 
 /** What waits for longer is given back: the handlers have become slow, and others could do it. */
 const PATIENCE_MS = 2_000

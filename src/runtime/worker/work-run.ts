@@ -18,6 +18,9 @@ export interface WorkScene {
   readonly patienceMs: number
 }
 
+/** Thrown into the signal of a run whose worker must stop: the run is then given back. */
+export const STOPPING = new LedgerError('LEASE_LOST', 'the worker was told to stop; the run is given back')
+
 /** @param viaCompleter its completion was recorded in a group, which has seen to its concurrency key */
 export type OnClose = (run: WorkRun, viaCompleter: boolean) => void
 
@@ -99,6 +102,21 @@ export class WorkRun {
     })
     if (this.#lost) this.#heart?.lost(this.#lost)
     return this.#claim
+  }
+
+  /** The payload as JSON, as it was enqueued; null for none. */
+  get payloadText(): string | null {
+    return this.#taken.payload
+  }
+
+  /** How long this attempt may take, where it was enqueued with a timeout. */
+  get timeoutMs(): number | null {
+    return this.#taken.timeoutSeconds === null ? null : this.#taken.timeoutSeconds * 1000
+  }
+
+  /** The signal has aborted because the worker must stop, and for no other reason: what is left unfinished is given back. */
+  get isGivenBack(): boolean {
+    return this.#abort?.signal.reason === STOPPING
   }
 
   /** @internal */

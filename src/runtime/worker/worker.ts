@@ -5,11 +5,13 @@ import type { StandardSchema } from '../../model/standard-schema.ts'
 import type { Listener } from '../../dialect/dialect.ts'
 import type { Instance } from '../../model/run.ts'
 import type { ReapedRun } from '../../store/reap.ts'
+import { reapGone } from '../../store/reap-gone.ts'
 import { releaseMany } from '../../store/release-batch.ts'
 import { heldRuns } from '../../store/held-runs.ts'
 import type { Store } from '../../store/tables.ts'
 import { takeBatch } from '../../store/take-batch.ts'
 import { freeKeys } from '../../store/complete-batch.ts'
+import { isDead } from '../acquire.ts'
 import { nameOf } from '../group-heart.ts'
 import { monotonicMs } from '../heart.ts'
 import type { Pacemaker, PulseGroup } from '../pacemaker.ts'
@@ -18,9 +20,9 @@ import { Completer } from './completer.ts'
 import type { Tell, WorkerEvent } from './events.ts'
 import { FetchLoop } from './fetch.ts'
 import { Health, type WorkerStatus } from './health.ts'
-import { perform, STOPPING, type Handler, type PerformEnd } from './perform.ts'
+import { perform, type Handler, type PerformEnd } from './perform.ts'
 import { Slots } from './slots.ts'
-import { WorkRun } from './work-run.ts'
+import { STOPPING, WorkRun } from './work-run.ts'
 
 export interface WorkerParts {
   /** Connections of the worker's own: handlers that hold all of the ledger's do not stop it. */
@@ -34,6 +36,8 @@ export interface WorkerParts {
   readonly lease: LeaseTerms
   readonly pollMs: number
   readonly stopTimeoutMs: number
+  /** How long a handler whose signal has aborted may take to end. */
+  readonly graceMs: number
   readonly hungAfterMs: number
   readonly timeoutMs: number | null
   readonly patienceMs: number
@@ -41,8 +45,8 @@ export interface WorkerParts {
   readonly tell: Tell
 }
 
-/** How long a handler whose signal has aborted may take to end. */
-const GRACE_MS = 5_000
+/** What is done when the worker stops has this long to be recorded. */
+const RECORDING_MS = 10_000
 
 export class Worker {
   readonly #parts: WorkerParts
@@ -83,6 +87,11 @@ export class Worker {
     this.#running = this.#loop.run()
   }
 
+  /** As it stands in the rows of what it holds: an id of its own, of this process. */
+  get instance(): Instance {
+    return this.#parts.instance
+  }
+
   /** How it is, and what it has in hand. */
   status(): WorkerStatus {
     const state = this.#isStopped ? 'stopped' : this.#stopping ? 'stopping' : this.#health.state
@@ -101,7 +110,7 @@ export class Worker {
   }
 
   async #stop(): Promise<void> {
-    const { stopTimeoutMs, closeStore } = this.#parts
+    const { stopTimeoutMs, graceMs, closeStore } = this.#parts
     const hurry = new AbortController()
     this.#hurry = () => hurry.abort()
     this.#loop.stop()
@@ -110,7 +119,7 @@ export class Worker {
     await this.#giveBack(unbegun).catch(() => {}) // The database is away: their leases run out.
     await Promise.race([this.#slots.idle(), sleep(stopTimeoutMs, undefined, { signal: hurry.signal, ref: false }).catch(() => {})])
     for (const run of this.#slots.active) run.stop(STOPPING)
-    await Promise.race([this.#slots.idle().then(() => this.#completer.drain()), sleep(2 * GRACE_MS, undefined, { ref: false })])
+    await Promise.race([this.#slots.idle().then(() => this.#completer.drain()), sleep(graceMs + RECORDING_MS, undefined, { ref: false })])
     await this.#listener.close()
     this.#group.stop()
     await closeStore()
@@ -136,10 +145,10 @@ export class Worker {
   }
 
   async #perform(run: WorkRun): Promise<PerformEnd> {
-    const { handlers, timeoutMs } = this.#parts
+    const { handlers, timeoutMs, graceMs } = this.#parts
     const { handler, schema } = handlers.get(run.task)!
     try {
-      return await perform(run, { handler, schema, timeoutMs, completer: this.#completer, tell: (event) => this.#tell(event), graceMs: GRACE_MS })
+      return await perform(run, { handler, schema, timeoutMs, completer: this.#completer, tell: (event) => this.#tell(event), graceMs })
     } catch (error) {
       // What became of it could not be recorded at all; its lease runs out, and somebody takes it up.
       this.#tell({ event: 'lost', run, error })
@@ -184,7 +193,7 @@ export class Worker {
   }
 
   async #reap(): Promise<void> {
-    const reaped = await this.#parts.reap()
+    const reaped = [...(await this.#parts.reap()), ...(await reapGone(this.#parts.store, this.#parts.instance.host, isDead))]
     if (reaped.length === 0) return
     this.#tell({ event: 'reaped', runs: reaped.length })
     const keys = new Set(reaped.flatMap(({ run }) => run.concurrencyKey ?? []))
