@@ -17,7 +17,7 @@ export async function up(context: MigrationContext): Promise<void> {
 async function createActions({ db, ddl, table }: MigrationContext): Promise<void> {
   await sql`
     create table if not exists ${table('task_actions')} (
-      id ${ddl.numberedKey},
+      action_id ${ddl.key(36)} not null primary key,
       action ${ddl.key(10)} not null,
       task_name ${ddl.key(100)},
       task_key ${ddl.key(200)},
@@ -28,10 +28,10 @@ async function createActions({ db, ddl, table }: MigrationContext): Promise<void
       host ${ddl.key(255)},
       pid ${ddl.bigint},
       launcher ${ddl.key(100)},
-      constraint task_actions_action check (action in ('retry', 'cancel', 'pause', 'resume', 'release', 'set', 'backfill', 'prune'))
+      constraint ${ddl.constraint('task_actions_action')} check (action in ('retry', 'cancel', 'pause', 'resume', 'release', 'set', 'backfill', 'prune'))
     ) ${ddl.tableOptions}`.execute(db)
-  await ddl.createIndex(db, { name: 'task_actions_task_key', table: 'task_actions', columns: ['task_key', 'id'] })
-  await ddl.createIndex(db, { name: 'task_actions_task_name', table: 'task_actions', columns: ['task_name', 'id'] })
+  await ddl.createIndex(db, { name: 'task_actions_task_key', table: 'task_actions', columns: ['task_key', 'acted_at'] })
+  await ddl.createIndex(db, { name: 'task_actions_task_name', table: 'task_actions', columns: ['task_name', 'acted_at'] })
 }
 
 async function tellWhoPaused({ db, ddl }: MigrationContext): Promise<void> {

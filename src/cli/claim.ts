@@ -18,8 +18,8 @@ Claims the run and prints the claim as one line of JSON; put it into RUNLEDGER_C
   export RUNLEDGER_CLAIM
 
   --hold PID           keep the lease in the background while that process lives; its death frees the run
-  --on-lost A          with --hold, when the lease is lost all the same: term (default) sends that process SIGTERM;
-                       none does nothing, and its later writes are refused
+  --on-lost A          with --hold, when the lease is lost all the same or the run is cancelled: term (default) sends
+                       that process SIGTERM; none does nothing, and its later writes are refused
   --lease D            without --hold: how long the claim lasts without 'runledger heartbeat' (60s)
   --conflict-exit-code N   exit code when nothing was claimed (73)
   --task, --cron, --every, --key, --tz, --at, --early, --overlap, --wait-timeout, --heartbeat, --max-attempts, --backoff

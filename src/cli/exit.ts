@@ -11,6 +11,9 @@ export const EXIT = {
   bug: 70,
   /** Somebody else has it, or had it: a launch that lost, or an effect that is being performed. */
   conflict: 73,
+  /** An operator cancelled the run. */
+  cancelled: 72,
+  cannotWrite: 74,
   leaseLost: 75,
   inDoubt: 76,
   staleFence: 77,
@@ -24,6 +27,7 @@ const CODES: Readonly<Record<ErrorCode, number>> = {
   SCHEMA_BEHIND: EXIT.schema,
   SCHEMA_AHEAD: EXIT.schema,
   LEASE_LOST: EXIT.leaseLost,
+  RUN_CANCELLED: EXIT.cancelled,
   EFFECT_IN_DOUBT: EXIT.inDoubt,
   EFFECT_HELD: EXIT.conflict,
   EFFECT_NOT_FOUND: EXIT.notFound,

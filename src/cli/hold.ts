@@ -14,7 +14,8 @@ Renews the lease of the claim (RUNLEDGER_CLAIM, or --claim) while process PID of
 gone or the claim is closed. Prints 'kept' once the lease was renewed. 'runledger claim --hold PID' starts it for you.
 
   --pid PID      the process that does the work
-  --on-lost A    when the lease is lost while it lives: term (default) sends it SIGTERM, none does nothing
+  --on-lost A    when the lease is lost while it lives, or an operator cancels the run: term (default) sends it SIGTERM,
+                 none does nothing
 
 Exit codes: 0 the process is gone or the claim was closed; 64 usage; 69 the database is unavailable; 75 the lease was lost.
 `
@@ -31,7 +32,11 @@ export const holdCommand: Command = {
     const onLost = oneOf(flags, 'on-lost', ['term', 'none']) ?? 'term'
     const ref = claimOf(flags, io)
     process.on('SIGHUP', () => {}) // The terminal of the script may close; the script says when it is over.
-    const end = await withLedger(flags, io, (ledger) => ledger.keep(ref, pid, () => io.out(KEPT)))
+    const cancelled = () => {
+      io.err(`runledger: an operator cancelled ${ref.taskKey} attempt ${ref.attempt}\n`)
+      if (onLost === 'term') terminate(pid)
+    }
+    const end = await withLedger(flags, io, (ledger) => ledger.keep(ref, pid, { kept: () => io.out(KEPT), cancelled }))
     if (end !== 'lost') return EXIT.ok
     io.err(`runledger: the lease of ${ref.taskKey} attempt ${ref.attempt} is lost\n`)
     if (onLost === 'term') terminate(pid)

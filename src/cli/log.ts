@@ -37,5 +37,8 @@ export function jsonLine(fields: Readonly<Record<string, unknown>>): string {
 }
 
 function jsonValue(value: unknown): string {
-  return typeof value === 'bigint' ? value.toString() : JSON.stringify(value)
+  if (typeof value === 'bigint') return value.toString()
+  if (Array.isArray(value)) return `[${value.map(jsonValue).join(',')}]`
+  if (typeof value === 'object' && value !== null && !(value instanceof Date)) return jsonLine(value as Record<string, unknown>)
+  return JSON.stringify(value) ?? 'null'
 }

@@ -1,18 +1,19 @@
 /** `runledger show KEY`: one run, and everything that happened to its key in order. */
-import type { HistoryLine, Run } from '../index.ts'
+import type { HistoryLine, RecordedAction, Run } from '../index.ts'
 import { invalidOption } from '../model/errors.ts'
 import type { Command } from './command.ts'
 import { withLedger } from './database.ts'
 import { EXIT } from './exit.ts'
 import { jsonLine } from './log.ts'
-import { historyJson, runJson } from './run-json.ts'
+import { actionJson, historyJson, runJson } from './run-json.ts'
 import { shortInstant, span } from './table.ts'
 
 const help = `
 Usage: runledger show KEY [--json]
 
-Shows the run with this key: its state, every attempt and every launch that lost, in order, with who and where, and the
-end of its output. Exits 1 when nothing is recorded under the key. With --json the run comes first, then a line an entry.
+Shows the run with this key: its state, every attempt, every launch that lost and what operators did, in order, with who
+and where, and the end of its output. Exits 1 when nothing is recorded under the key. With --json the run comes first,
+then a line an entry (kind history or action).
 
 Example: runledger show daily_news:2026-09-20-18:00
 `
@@ -25,13 +26,14 @@ export const showCommand: Command = {
   async run({ flags, words }, io) {
     const [key, ...more] = words
     if (key === undefined || more.length > 0) throw invalidOption('show', 'takes one key, such as daily_news:2026-09-20-18:00')
-    const { run, history } = await withLedger(flags, io, (ledger) => ledger.show(key))
+    const { run, history, actions } = await withLedger(flags, io, async (ledger) => ({ ...(await ledger.show(key)), actions: await ledger.operator.actions({ taskKey: key }) }))
     if (flags['json']) {
       if (run) io.out(`${jsonLine({ kind: 'run', ...runJson(run) })}\n`)
       for (const line of history) io.out(`${jsonLine({ kind: 'history', ...historyJson(line) })}\n`)
+      for (const action of actions) io.out(`${jsonLine({ kind: 'action', ...actionJson(action) })}\n`)
       return EXIT.ok
     }
-    io.out(`${[...headOf(key, run), '', ...history.map(lineOf), ...tailOf(run, history)].join('\n')}\n`)
+    io.out(`${[...headOf(key, run), '', ...inOrder(history, actions), ...tailOf(run, history)].join('\n')}\n`)
     return EXIT.ok
   },
 }
@@ -39,8 +41,18 @@ export const showCommand: Command = {
 function headOf(key: string, run: Run | null): string[] {
   if (!run) return [`${key}  never ran; these launches lost:`]
   const window = run.windowStart ? `window ${shortInstant(run.windowStart)} to ${shortInstant(run.windowEnd)} (${run.windowZone})` : 'no window'
-  const lease = run.leaseOver ? ', but its lease has run out' : ''
+  const lease = run.leaseOver ? ', but its lease has run out' : run.status === 'processing' && run.cancelRequestedAt ? ', and asked to stop' : ''
   return [`${key}  ${run.status}${lease}`, `${window}; attempt ${run.attempt} of at most ${run.maxAttempts}; fence ${run.fence}`]
+}
+
+/** By when each ended; what has not ended comes last. */
+function inOrder(history: readonly HistoryLine[], actions: readonly RecordedAction[]): string[] {
+  const lines = [...history.map((line) => ({ at: line.endedAt?.getTime() ?? Infinity, text: lineOf(line) })), ...actions.map((action) => ({ at: action.at.getTime(), text: actionLine(action) }))]
+  return lines.toSorted((a, b) => a.at - b.at).map(({ text }) => text)
+}
+
+function actionLine({ at, name, by, because }: RecordedAction): string {
+  return `${shortInstant(at)}  ${name.padEnd(10)}  by ${by.user} from ${by.host} pid ${by.pid} (${by.launcher})${because === null ? '' : `: ${because}`}`
 }
 
 function lineOf(line: HistoryLine): string {

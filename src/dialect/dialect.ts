@@ -18,7 +18,7 @@ export type Diagnosis =
   | { readonly kind: 'unavailable'; readonly problem: string }
   /** The server answered and said no (password, unknown database): asking again would not help. */
   | { readonly kind: 'refused'; readonly problem: string }
-  /** A unique constraint was violated: the one of this name. */
+  /** A unique constraint was violated: the one of this name; `primary` for the primary key of a table of the ledger. */
   | { readonly kind: 'duplicate'; readonly constraint: string }
   /** A table or column is not there: the schema is not ours, or not yet. */
   | { readonly kind: 'no_table' }
@@ -34,7 +34,39 @@ export interface Listener {
   close(): Promise<void>
 }
 
-export interface Dialect<Tables = unknown> {
+/** What a queue needs beside the rest: many rows at a time, and hints. */
+export interface BatchVerbs<Tables = unknown> {
+  /**
+   * Inserts those of many rows whose primary key is not there yet, in one statement where the database can. A key that
+   * is there poisons no transaction; any other violation is thrown.
+   * @returns the keys of the rows that were inserted
+   */
+  insertAbsent(db: Kysely<Tables>, rows: AbsentRows): Promise<string[]>
+
+  /**
+   * Locks the rows that a query selects, passing over what others have locked, and updates those whose column `mine` is 1.
+   * @returns all that were selected, as they were before; and how many were updated
+   */
+  updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
+  /** From here on this transaction reads by indexes, in their order: a queue changes faster than any statistics of it. */
+  trustIndexes(tx: Kysely<Tables>): Promise<void>
+  /** The rows, locked until the transaction ends, after whoever has them locked now. */
+  locked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+
+  /** Marks a statement that is sent again and again: its first words. */
+  readonly often: RawBuilder<unknown>
+  /** The same as the text of a parameter, for `insertAbsent`. */
+  instantText(date: Date): string
+  /** True for what is one of the values, however many: one parameter where the database can. */
+  oneOf(value: Expression<unknown>, values: readonly string[]): RawBuilder<boolean>
+
+  /** Tells whoever listens that the queue has something, when the caller's transaction commits. A hint: it may be lost, or go nowhere. */
+  announce(db: Kysely<Tables>, queue: string): Promise<void>
+  /** Hears announcements on a connection of its own that it opens again when it is lost, until it is closed. */
+  listen(heard: (queue: string | null) => void): Listener
+}
+
+export interface Dialect<Tables = unknown> extends BatchVerbs<Tables> {
   /** For sentences to people: `PostgreSQL 15.18 at 127.0.0.1:5432/app`. Never a password. */
   readonly place: string
   /** Kysely over the pool, on the ledger's schema. Plain reads go through it; writes through the two verbs below. */
@@ -63,13 +95,6 @@ export interface Dialect<Tables = unknown> {
   insertFenced(insert: FencedInsert): Promise<bigint | null>
 
   /**
-   * Inserts those of many rows whose primary key is not there yet, in one statement where the database can. A key that
-   * is there poisons no transaction; any other violation is thrown.
-   * @returns the keys of the rows that were inserted
-   */
-  insertAbsent(db: Kysely<Tables>, rows: AbsentRows): Promise<string[]>
-
-  /**
    * A connection or transaction of the caller's on the same database, for statements that are to be part of what it
    * commits. @throws INVALID_OPTION
    */
@@ -79,16 +104,16 @@ export interface Dialect<Tables = unknown> {
   guardFence(db: Kysely<Tables>, resource: string, token: bigint): Promise<boolean>
 
   /**
-   * Locks the rows that a query selects, passing over what others have locked, and updates those whose column `mine` is 1.
-   * @returns all that were selected, as they were before; and how many were updated
+   * Waits until every claim of a new key in these scopes that began before this call is over: what was committed before
+   * it is seen by whoever inserts a key from then on. @returns false when one of them does not end
    */
-  updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
-  /** From here on this transaction reads by indexes, in their order: a queue changes faster than any statistics of it. */
-  trustIndexes(tx: Kysely<Tables>): Promise<void>
-  /** The rows, locked until the transaction ends, after whoever has them locked now. */
-  locked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+  outwaitClaims(scopes: readonly string[]): Promise<boolean>
+
   /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
   skipLocked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+
+  /** Deletes the rows whose `column` has one of these values, and waits for no other row. @returns how many */
+  deleteBy(db: Kysely<Tables>, by: DeleteBy): Promise<number>
 
   /** The database's clock, to the microsecond where it has them. */
   now(): RawBuilder<Date>
@@ -96,19 +121,8 @@ export interface Dialect<Tables = unknown> {
   plusSeconds(instant: Expression<unknown>, seconds: Expression<unknown>): RawBuilder<Date>
   /** Seconds from one instant to another, as a number. */
   secondsBetween(from: Expression<unknown>, to: Expression<unknown>): RawBuilder<number>
-  /** Marks a statement that is sent again and again: its first words. */
-  readonly often: RawBuilder<unknown>
   /** An instant as a parameter. */
   instant(date: Date): RawBuilder<Date>
-  /** The same as the text of a parameter, for `insertAbsent`. */
-  instantText(date: Date): string
-  /** True for what is one of the values, however many: one parameter where the database can. */
-  oneOf(value: Expression<unknown>, values: readonly string[]): RawBuilder<boolean>
-
-  /** Tells whoever listens that the queue has something, when the caller's transaction commits. A hint: it may be lost, or go nowhere. */
-  announce(db: Kysely<Tables>, queue: string): Promise<void>
-  /** Hears announcements on a connection of its own that it opens again when it is lost, until it is closed. */
-  listen(heard: (queue: string | null) => void): Listener
   /** An instant as the driver returned it. */
   readInstant(value: unknown): Date | null
 
@@ -138,6 +152,15 @@ export interface SelectedUpdate<Tables, O> {
 
 /** The scope whose counter a new scope begins above; no task and no concurrency key has this name. */
 export const FLOOR_SCOPE = ''
+
+export interface DeleteBy {
+  readonly table: string
+  readonly column: string
+  /** The index that begins with the column: `primary`, or its name. */
+  readonly index: string
+  /** One at least. */
+  readonly values: readonly (string | number)[]
+}
 
 /** A row for `insertFenced`: column and value pairs (the fence is added), inserted unless `unless` selects a row. */
 export interface FencedInsert {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { MysqlPool, MysqlPoolConnection } from 'kysely'
 import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import type { ConnectOptions } from './connect-options.ts'
-import { diagnose } from './mysql-errors.ts'
+import { connectionProblem } from './mysql-errors.ts'
 import { tlsOptions } from './tls.ts'
 import type { ServerAddress } from './url.ts'
 
@@ -65,7 +65,7 @@ function discardingConnection(connection: PoolConnection, timeoutMs: number): My
     if (broken) return callback(broken) // A rollback would wait as long again.
     const answer = (error: unknown, result?: unknown) => {
       clearTimeout(timer)
-      if (error instanceof Error && diagnose(error).kind === 'unavailable') broken ??= error
+      if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
       callback(error, result)
     }
     // The driver's own timeout outlives a lost connection, and keeps the process alive for as long.

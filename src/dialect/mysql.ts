@@ -1,15 +1,16 @@
 /** MySQL 8+ and, with the few differences named in mariadb.ts, MariaDB 10.6+. */
-import { Kysely, MysqlDialect, sql } from 'kysely'
+import { Kysely, MysqlDialect, sql, type RawBuilder } from 'kysely'
 import { LedgerError } from '../model/errors.ts'
-import type { AbsentRows } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Dialect, type FencedInsert, type Selected, type SelectedUpdate } from './dialect.ts'
+import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { goodbye } from './goodbye.ts'
+import { batchVerbs } from './mysql-batch.ts'
 import { mariadbCollation } from './mariadb.ts'
-import { diagnose } from './mysql-errors.ts'
+import type { LedgerNames } from './ledger-names.ts'
+import { diagnose as diagnosed } from './mysql-errors.ts'
 import { openPool } from './mysql-pool.ts'
 import { retryTransient } from './retry.ts'
 import { unreachable } from './unreachable.ts'
@@ -18,47 +19,47 @@ import { placeOf, type ServerAddress } from './url.ts'
 /** Byte for byte, trailing spaces and case included: the collations of MySQL 8 that end in `_bin` alone pad. */
 const MYSQL_COLLATION = 'utf8mb4_0900_bin'
 
-export async function mysql<Tables>(address: ServerAddress, options: ConnectOptions): Promise<Dialect<Tables>> {
+export async function mysql<Tables>(address: ServerAddress, names: LedgerNames, options: ConnectOptions): Promise<Dialect<Tables>> {
+  const diagnose: Dialect['diagnose'] = (error) => diagnosed(error, names)
   const { pool, cut } = await openPool(address, options)
-  const db = new Kysely<Tables>({ dialect: new MysqlDialect({ pool }), ...(options.log && { log: options.log }) })
+  const db = names.on(new Kysely<Tables>({ dialect: new MysqlDialect({ pool }), ...(options.log && { log: options.log }) }))
+  const table: Dialect['table'] = (name) => sql`${sql.id(names.full(name))}`
   const place = placeOf(address)
   const server = await greet(db, place).catch((error: unknown) => {
     pool.end(() => {})
     throw unreachable(diagnose, `MySQL at ${place}`, error)
   })
 
+  const transaction: Dialect<Tables>['transaction'] = (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work))
+
   const dialect: Dialect<Tables> = {
     place: `${server.product} at ${place}`,
     db,
-    ddl: ddl(server.collation),
-    table: (name) => sql`${sql.id(name)}`,
-    transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
+    ddl: ddl(server.collation, names),
+    table,
+    transaction,
     statement: (work) => retryTransient(diagnose, () => work(db)),
-    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, insert)),
-    insertAbsent,
-    on: (connection) => borrowFor<Tables>('mysql', connection),
-    guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
-    updateSelected,
-    // Differs by necessity: it looks into the index itself (an index dive) where statistics would be stale.
-    trustIndexes: async () => {},
-    locked: (query) => query.forUpdate(),
+    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, table, insert)),
+    on: async (connection) => names.on(await borrowFor<Tables>('mysql', connection)),
+    guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
+    outwaitClaims: (scopes) => outwaitClaims(transaction, table('task_fences'), scopes),
+    ...batchVerbs<Tables>(table, diagnose, instantText),
     skipLocked: (query) => query.forUpdate().skipLocked(),
+    deleteBy: (on, { table: name, column, index, values }) => deleteBy(on, table(name), sql.id(index === 'primary' ? 'PRIMARY' : names.full(index)), column, values),
     now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
     plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
     secondsBetween: (from, to) => sql`(timestampdiff(microsecond, ${from}, ${to}) / 1e6)`,
     instant: (date) => sql`cast(${instantText(date)} as datetime(6))`,
-    often: sql``,
-    instantText,
-    oneOf: (value, values) => sql`${value} in (${sql.join(values)})`,
-    // Differs by necessity: there is no NOTIFY; the poll finds what was enqueued.
-    announce: async () => {},
-    listen: () => ({ close: async () => {} }),
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
-    exclusively: (work) => exclusively(db, work),
+    exclusively: (work) => exclusively(db, table('runledger_lock'), diagnose, work),
     close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect
+}
+
+function instantText(date: Date): string {
+  return date.toISOString().slice(0, -1).replace('T', ' ')
 }
 
 interface Server {
@@ -85,69 +86,20 @@ function checkVersion(isMariadb: boolean, version: string, place: string): void 
 }
 
 /**
- * Differs by necessity: no UPDATE gives back the rows as they were, so they are selected and locked first. Their keys name
- * them then: nobody can move them in between.
- */
-async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
-  const { rows } = await tx.executeQuery<O>(select.forUpdate().skipLocked())
-  const keys = rows.filter(({ mine }) => Number(mine) === 1).map((row) => row.task_key)
-  if (keys.length === 0) return { rows, updated: 0 }
-  const { numAffectedRows } = await sql`
-    update ${sql.table(table)} set ${sql.join(Object.entries(set).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
-    where task_key in (${sql.join(keys)})`.execute(tx)
-  return { rows, updated: Number(numAffectedRows) }
-}
-
-function instantText(date: Date): string {
-  return date.toISOString().slice(0, -1).replace('T', ' ')
-}
-
-/**
- * Differs by necessity: an INSERT cannot leave out the keys that are there without hiding other errors as well (INSERT
- * IGNORE). So they are looked up first, and a key that somebody else commits in between undoes the statement, not the
- * transaction: then the look is a locking one, which sees it whatever the transaction's snapshot.
- */
-async function insertAbsent<Tables>(db: Kysely<Tables>, rows: AbsentRows): Promise<string[]> {
-  const keys = rows.columns.find(({ name }) => name === rows.key)!.values as string[]
-  for (let lock = sql``; ; lock = sql`lock in share mode`) {
-    const found = await sql<Record<string, string>>`select ${sql.ref(rows.key)} from ${sql.table(rows.table)} where ${sql.ref(rows.key)} in (${sql.join(keys)}) ${lock}`.execute(db)
-    const known = new Set(found.rows.map((row) => row[rows.key]!))
-    const absent = keys.flatMap((key, nth) => (known.has(key) ? [] : [nth]))
-    if (absent.length === 0 || (await insertRows(db, rows, absent))) return absent.map((nth) => keys[nth]!)
-  }
-}
-
-/** @returns false when one of them is there after all: then none was inserted */
-async function insertRows<Tables>(db: Kysely<Tables>, { table, columns, once, insert }: AbsentRows, which: readonly number[]): Promise<boolean> {
-  const byName = new Map(columns.map(({ name, values }) => [name, values]))
-  const rows = which.map((nth) => insert((name) => (byName.has(name) ? sql`${byName.get(name)![nth] ?? null}` : once[name]!)))
-  try {
-    await sql`
-      insert into ${sql.table(table)} (${sql.join(Object.keys(rows[0]!).map((name) => sql.ref(name)))})
-      values ${sql.join(rows.map((row) => sql`(${sql.join(Object.values(row))})`))}`.execute(db)
-    return true
-  } catch (error) {
-    const diagnosis = diagnose(error)
-    if (diagnosis.kind === 'duplicate' && diagnosis.constraint === 'primary') return false
-    throw error
-  }
-}
-
-/**
  * Differs by necessity: no data-changing statement returns rows to another, so this is a small script, sent in one
  * round trip. The upsert locks the scope's row first; `last_insert_id(…)` carries the new fence to the insert.
  * (ON DUPLICATE KEY serves the counter here; the claim itself is a plain INSERT whose violation is heard.)
  */
-async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
+async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
   const columns = Object.keys(values)
   return db.connection().execute(async (connection) => {
     try {
       const { rows } = await sql<unknown>`
         set transaction isolation level read committed; start transaction;
-        insert into task_fences (scope, counter)
-          select ${scope}, last_insert_id(coalesce((select counter from task_fences where scope = ${FLOOR_SCOPE}), 0) + 1) from dual
+        insert into ${tableOf('task_fences')} (scope, counter)
+          select ${scope}, last_insert_id(coalesce((select counter from ${tableOf('task_fences')} where scope = ${FLOOR_SCOPE}), 0) + 1) from dual
           on duplicate key update counter = last_insert_id(counter + 1);
-        insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
+        insert into ${tableOf(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
           select ${sql.join(Object.values(values))}, last_insert_id() from dual where not exists (${unless});
         commit`.execute(connection)
       const [, , raised, inserted] = rows as { affectedRows: number; insertId: number | string }[]
@@ -161,19 +113,45 @@ async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, 
 }
 
 /**
+ * Differs by necessity: a DELETE that scans the table, as the optimizer likes to where it is small, waits for every row on
+ * its way that somebody has locked, and FORCE INDEX still lets it scan that. A join in this order is one look-up a value.
+ */
+async function deleteBy<Tables>(db: Kysely<Tables>, table: RawBuilder<unknown>, index: RawBuilder<unknown>, column: string, values: readonly (string | number)[]): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete d from (select ${sql.join(values, sql` as value union all select `)} as value) v
+      straight_join ${table} d force index (${index}) on d.${sql.ref(column)} = v.value`.execute(db)
+  return Number(numAffectedRows)
+}
+
+/**
+ * Differs by necessity: other people's transactions can not be seen without a right to all of them. But a claim locks
+ * its scope's row before its insert takes a view of the tables, so whoever has had that row has let earlier claims end.
+ */
+async function outwaitClaims<Tables>(transaction: Dialect<Tables>['transaction'], fences: ReturnType<Dialect['table']>, scopes: readonly string[]): Promise<boolean> {
+  for (const scope of scopes) {
+    await transaction((tx) => sql`
+      insert into ${fences} (scope, counter)
+        select ${scope}, coalesce((select f.counter from ${fences} f where f.scope = ${FLOOR_SCOPE}), 0) from dual
+        on duplicate key update counter = counter + 0`.execute(tx))
+  }
+  return true
+}
+
+/**
  * Differs by necessity: DDL commits by itself, so no transaction can hold a lock around it, and named locks
  * are per node in a Galera cluster. A row locked on a second connection says who migrates; it is let go when we die.
  */
-async function exclusively<Tables, T>(db: Kysely<Tables>, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-  await sql`create table if not exists runledger_lock (id integer primary key) engine = InnoDB`.execute(db)
-  await retryTransient(diagnose, () => sql`insert into runledger_lock (id) values (1) on duplicate key update id = id`.execute(db))
+async function exclusively<Tables, T>(db: Kysely<Tables>, lockTable: ReturnType<Dialect['table']>, diagnose: Dialect['diagnose'], work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  await sql`create table if not exists ${lockTable} (id integer primary key) engine = InnoDB`.execute(db)
+  await retryTransient(diagnose, () => sql`insert into ${lockTable} (id) values (1) on duplicate key update id = id`.execute(db))
   return retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(async (lock) => {
-    await sql`select id from runledger_lock where id = 1 for update`.execute(lock)
+    await sql`select id from ${lockTable} where id = 1 for update`.execute(lock)
     return work(db)
   }))
 }
 
-function ddl(collation: string): Ddl {
+function ddl(collation: string, names: LedgerNames): Ddl {
+  const id = (name: string) => sql.id(names.full(name))
   const text = sql`longtext character set utf8mb4 collate ${sql.raw(collation)}`
   return {
     key: (length) => sql`varchar(${sql.lit(length)}) character set utf8mb4 collate ${sql.raw(collation)}`,
@@ -187,25 +165,26 @@ function ddl(collation: string): Ddl {
     boolean: sql`boolean`,
     numberedKey: sql`bigint auto_increment primary key`,
     tableOptions: sql`engine = InnoDB row_format = dynamic`,
+    constraint: (name) => sql`${id(name)}`,
     async addColumn(db, table, column, definition) {
       // Differs by necessity: MySQL's ALTER TABLE cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.
       const { rows } = await sql`
         select 1 from information_schema.columns
-        where table_schema = database() and table_name = ${table} and column_name = ${column}`.execute(db)
-      if (rows.length === 0) await sql`alter table ${sql.id(table)} add column ${sql.ref(column)} ${definition}`.execute(db)
+        where table_schema = database() and table_name = ${names.full(table)} and column_name = ${column}`.execute(db)
+      if (rows.length === 0) await sql`alter table ${id(table)} add column ${sql.ref(column)} ${definition}`.execute(db)
     },
     async createIndex(db, { name, table, columns, unique }) {
       // Differs by necessity: there are no partial indexes (NULLs repeat in a unique one, which is all that is needed),
       // and MySQL's CREATE INDEX cannot say IF NOT EXISTS; migrations run one at a time, so asking first is enough.
       const { rows } = await sql<{ found: number }>`
         select count(*) as found from information_schema.statistics
-        where table_schema = database() and table_name = ${table} and index_name = ${name}`.execute(db)
+        where table_schema = database() and table_name = ${names.full(table)} and index_name = ${names.full(name)}`.execute(db)
       if (Number(rows[0]!.found) > 0) return
       const kind = unique ? sql`unique index` : sql`index`
-      await sql`create ${kind} ${sql.id(name)} on ${sql.id(table)} (${sql.join(columns.map((c) => sql.ref(c)))})`.execute(db)
+      await sql`create ${kind} ${id(name)} on ${id(table)} (${sql.join(columns.map((c) => sql.ref(c)))})`.execute(db)
     },
     async createView(db, name, query) {
-      await sql`create or replace view ${sql.id(name)} as ${query}`.execute(db)
+      await sql`create or replace view ${id(name)} as ${query}`.execute(db)
     },
   }
 }

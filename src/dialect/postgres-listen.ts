@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { Listener } from './dialect.ts'
 
-/** One for all ledgers of a database; what is told on it is `schema.queue`, at most 164 bytes. */
+/** One for all ledgers of a database; what is told on it is `schema.prefix.queue`, some 200 bytes at most. */
 export const CHANNEL = 'runledger_queue'
 
 const FIRST_PAUSE_MS = 200
@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 10_000
 const ASK_EVERY_MS = 30_000
 
 /** Opens it again for as long as it is not closed; behind a pooler that forgets LISTEN it just hears nothing. */
-export function listen(newClient: () => Client, schema: string, heard: (queue: string | null) => void): Listener {
+export function listen(newClient: () => Client, space: string, heard: (queue: string | null) => void): Listener {
   const end = new AbortController()
   let client: Client | undefined
 
@@ -23,7 +23,7 @@ export function listen(newClient: () => Client, schema: string, heard: (queue: s
       client!.once('end', () => resolve())
     })
     client.on('error', () => {}) // Said by `lost`; a later one has nothing to add.
-    client.on('notification', ({ payload = '' }) => payload.startsWith(`${schema}.`) && heard(payload.slice(schema.length + 1)))
+    client.on('notification', ({ payload = '' }) => payload.startsWith(`${space}.`) && heard(payload.slice(space.length + 1)))
     await client.connect()
     await client.query(`listen ${CHANNEL}`)
     heard(null)

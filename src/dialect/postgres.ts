@@ -2,16 +2,19 @@
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
 import type { ClientConfig, PoolClient, PoolConfig } from 'pg'
 import { LedgerError } from '../model/errors.ts'
-import { asTable, type AbsentRows, type ColumnType } from './absent-rows.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert, type Selected, type SelectedUpdate } from './dialect.ts'
+import { deleteBy } from './delete-by.ts'
+import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
-import { networkProblem } from './network-problem.ts'
-import { CHANNEL, listen } from './postgres-listen.ts'
-import { FORGOTTEN, OFTEN, preparing } from './postgres-prepared.ts'
+import type { LedgerNames } from './ledger-names.ts'
+import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
+import { batchVerbs } from './postgres-batch.ts'
+import { listen } from './postgres-listen.ts'
+import { OFTEN, preparing } from './postgres-prepared.ts'
+import { outwaitWriters } from './postgres-writers.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
@@ -19,48 +22,40 @@ import { placeOf, type ServerAddress } from './url.ts'
 const TIMESTAMPTZ = 1184
 const INT8 = 20
 const JSON_TEXT = 114
-const SEPARATOR = '\u001f'
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
-export async function postgres<Tables>(address: ServerAddress, options: ConnectOptions): Promise<Dialect<Tables>> {
+export async function postgres<Tables>(address: ServerAddress, names: LedgerNames, options: ConnectOptions): Promise<Dialect<Tables>> {
   const { default: pg } = await import('pg')
   const schema = address.schema ?? 'public'
+  const diagnose: Dialect['diagnose'] = (error) => diagnosed(error, names, schema)
   const pool = new pg.Pool(poolConfig(address, options, pg.types))
   const connections = new Set<PoolClient>()
   pool.on('connect', (client) => connections.add(client))
   pool.on('remove', (client) => connections.delete(client))
   pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
   const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) })
-  const db = plain.withSchema(schema)
+  const db = names.on(plain.withSchema(schema))
 
-  const table = (name: string) => sql`${sql.id(schema, name)}`
+  const table = (name: string) => sql`${sql.id(schema, names.full(name))}`
   const dialect: Dialect<Tables> = {
     place: `PostgreSQL at ${placeOf(address)}`,
     db,
-    ddl: ddl(table),
+    ddl: ddl(table, names),
     table,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
     insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(plain, table, insert)),
-    insertAbsent: (on, rows) => insertAbsent(on, table, rows),
-    on: async (connection) => (await borrowFor<Tables>('postgres', connection)).withSchema(schema),
+    on: async (connection) => names.on((await borrowFor<Tables>('postgres', connection)).withSchema(schema)),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
-    updateSelected: (tx, update) => updateSelected(tx, table, update),
-    // Measured: with 40,000 rows enqueued since the last ANALYZE, a claim of 500 sorted all of them instead of reading 500.
-    trustIndexes: async (tx) => void (await sql`select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`.execute(tx)),
-    locked: (query) => query.forUpdate(),
+    outwaitClaims: () => outwaitWriters(db as Kysely<unknown>, schema, names.full('task_runs')),
+    ...batchVerbs<Tables>(table, `${schema}.${names.prefix}`, (heard) => listen(() => new pg.Client(clientConfig(address, options)), `${schema}.${names.prefix}`, heard)),
     skipLocked: (query) => query.forUpdate().skipLocked(),
+    deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,
     instant: (date) => sql`${date}::timestamptz`,
-    often: sql.raw(OFTEN),
-    instantText: (date) => date.toISOString(),
-    // As one text: the driver would write an array element by element. No key has a control character.
-    oneOf: (value, values) => sql`${value} = any(string_to_array(${values.join(SEPARATOR)}, ${sql.lit(SEPARATOR)}))`,
-    announce: async (on, queue) => void (await sql`select pg_notify(${CHANNEL}, ${`${schema}.${queue}`})`.execute(on)),
-    listen: (heard) => listen(() => new pg.Client(clientConfig(address, options)), schema, heard),
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
     exclusively: (work) =>
@@ -91,39 +86,6 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
     select ${sql.join(Object.values(values))}, raised.counter from raised where not exists (${unless})
     returning fence`.execute(db)
   return rows[0]?.fence ?? null
-}
-
-/**
- * One statement. The rows are found again by where they stand: joined by key, the planner would read the whole table for
- * them once it is of some size.
- */
-async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, tableOf: Dialect['table'], { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
-  const place = select.select(sql<string>`ctid`.as('place') as never)
-  const { rows } = await sql<O & { updated: number }>`${sql.raw(OFTEN)}
-    with selected as materialized (${place.forUpdate().skipLocked()}),
-    updated as (
-      update ${tableOf(table)} set ${sql.join(Object.entries(set).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
-      where ctid = any(array(select place from selected where mine = 1)) returning 1 as one
-    )
-    select selected.*, (select count(*)::integer from updated) as updated from selected`.execute(tx)
-  return { rows, updated: rows[0]?.updated ?? 0 }
-}
-
-const CASTS: Readonly<Record<ColumnType, RawBuilder<unknown>>> = { text: sql`text`, integer: sql`integer`, double: sql`float8`, json: sql`json`, instant: sql`timestamptz` }
-
-async function insertAbsent<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { table, key, columns, once, insert }: AbsentRows): Promise<string[]> {
-  const { from, pick } = asTable(
-    columns,
-    (varied) => sql`unnest(${sql.join(varied.map(({ values, type }) => sql`${values}::${CASTS[type]}[]`))}) as r (${sql.join(varied.map(({ name }) => sql.ref(name)))})`,
-    ({ values, type }) => sql`${values[0] ?? null}::${CASTS[type]}`,
-  )
-  const inserted = insert(pick)
-  const { rows } = await sql<Record<string, string>>`
-    with c as materialized (select ${sql.join(Object.entries(once).map(([name, value]) => sql`${value} as ${sql.ref(name)}`))})
-    insert into ${tableOf(table)} (${sql.join(Object.keys(inserted).map((name) => sql.ref(name)))})
-    select ${sql.join(Object.values(inserted))} from ${from}, c
-    on conflict (${sql.ref(key)}) do nothing returning ${sql.ref(key)}`.execute(db)
-  return rows.map((row) => row[key]!)
 }
 
 // CREATE SCHEMA IF NOT EXISTS asks for the right to create one even when there is nothing to create.
@@ -191,7 +153,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
           try {
             return await send(client, text, parameters)
           } catch (error) {
-            if (diagnose(error).kind === 'unavailable') broken ??= error
+            if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
             throw error
           }
         }) as unknown as PostgresPoolClient['query'],
@@ -204,35 +166,7 @@ function discarding(pool: import('pg').Pool): PostgresPool {
   }
 }
 
-const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
-const REFUSED: Readonly<Record<string, string>> = {
-  '28000': 'the server refused this user',
-  '28P01': 'the server refused this user or password',
-  '3D000': 'the database does not exist',
-  '42501': 'this user lacks a right on the tables of the ledger',
-}
-const UNAVAILABLE: Readonly<Record<string, string>> = {
-  '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
-  '25P03': 'the server closed the connection',
-  '53300': 'the server has no connection left',
-  '57P01': 'the server closed the connection',
-  '57P02': 'the server crashed',
-  '57P03': 'the server is starting up or shutting down',
-  '57P05': 'the server closed the connection',
-}
-
-export function diagnose(error: unknown): Diagnosis {
-  if (!(error instanceof Error)) return { kind: 'other' }
-  const { code, constraint } = error as Error & { code?: string; constraint?: string }
-  if (code === '23505') return { kind: 'duplicate', constraint: constraint?.endsWith('_pkey') ? 'primary' : (constraint ?? '') }
-  if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
-  if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
-  if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
-  const problem = (code !== undefined ? UNAVAILABLE[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
-  return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
-}
-
-function ddl(table: (name: string) => RawBuilder<unknown>): Ddl {
+function ddl(table: (name: string) => RawBuilder<unknown>, names: LedgerNames): Ddl {
   return {
     key: (length) => sql`varchar(${sql.lit(length)}) collate "C"`,
     text: sql`text`,
@@ -244,12 +178,13 @@ function ddl(table: (name: string) => RawBuilder<unknown>): Ddl {
     boolean: sql`boolean`,
     numberedKey: sql`bigint generated always as identity primary key`,
     tableOptions: sql``,
+    constraint: (name) => sql`${sql.id(names.full(name))}`,
     async addColumn(db, on, column, definition) {
       await sql`alter table ${table(on)} add column if not exists ${sql.ref(column)} ${definition}`.execute(db)
     },
     async createIndex(db, { name, table: on, columns, unique, where }) {
       const kind = unique ? sql`unique index` : sql`index`
-      await sql`create ${kind} if not exists ${sql.id(name)} on ${table(on)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)
+      await sql`create ${kind} if not exists ${sql.id(names.full(name))} on ${table(on)} (${sql.join(columns.map((c) => sql.ref(c)))}) ${where ? sql`where ${where}` : sql``}`.execute(db)
     },
     async createView(db, name, query) {
       await sql`create or replace view ${table(name)} as ${query}`.execute(db)

@@ -14,6 +14,8 @@ export interface Actor {
 
 /** One line of `task_actions`. Texts are bounded and cleaned before they reach the store. */
 export interface Action {
+  /** Tells it from the same action done again, and ours after an unknown commit; one of its own by default. */
+  readonly id?: string
   readonly name: ActionName
   readonly task: string | null
   readonly taskKey: string | null

@@ -37,6 +37,8 @@ export interface Run {
   readonly heartbeatAt: Date | null
   readonly finishedAt: Date | null
   readonly createdAt: Date
+  /** When an operator asked for it to stop. */
+  readonly cancelRequestedAt: Date | null
   readonly failureReason: FailureReason | null
   readonly exitCode: number | null
   readonly error: string | null

@@ -38,7 +38,7 @@ export const MOVES = {
   lose: { from: 'processing', to: 'pending', history: 'lost' },
   exhaust: { from: 'processing', to: 'failed', history: 'lost' },
   stop: { from: 'processing', to: 'failed', history: 'cancelled' },
-  cancel: { from: 'pending', to: 'failed', history: 'cancelled' },
+  cancel: { from: 'pending', to: 'failed', history: null },
   reopen: { from: 'failed', to: 'pending', history: null },
   redo: { from: 'completed', to: 'pending', history: 'reopened' },
 } as const satisfies Record<string, MoveRule>

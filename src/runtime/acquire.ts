@@ -1,5 +1,6 @@
 /** From a launch to its outcome: claim, and where that is refused skip, wait or queue, as the policy says. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
 import type { Conflict } from '../model/outcome.ts'
 import { claim, type Claimed } from '../store/claim.ts'
 import { recordConflict } from '../store/conflict.ts'
@@ -103,5 +104,6 @@ async function queue(store: Store, plan: PlannedLaunch, patienceMs: number): Pro
 }
 
 async function record(store: Store, { request }: PlannedLaunch, patienceMs: number, conflict: Conflict): Promise<void> {
-  await settle(store, patienceMs, () => recordConflict(store, request, conflict))
+  const launchId = uuidv7()
+  await settle(store, patienceMs, () => recordConflict(store, request, conflict, launchId))
 }

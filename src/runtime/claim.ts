@@ -6,13 +6,13 @@ import type { LeaseTerms } from '../model/lease.ts'
 import { backoffMs, type RetryTerms } from '../model/retry.ts'
 import type { Ending, Holder, Instance } from '../model/run.ts'
 import type { FailureReason } from '../model/states.ts'
-import { closedByUs, complete, completedByUs, fail, heartbeat, release } from '../store/close.ts'
+import { closedByUs, complete, completedByUs, fail, heartbeat, release, type GivenUp } from '../store/close.ts'
 import type { Claimed } from '../store/claim.ts'
 import { readRun } from '../store/read-run.ts'
 import type { Store } from '../store/tables.ts'
 import { commitTogether, completeOn, type Work } from './commit-together.ts'
 import { performEffect, type EffectOptions, type Perform } from './effect.ts'
-import { boundedEnding, errorText, plainerEndings } from './ending.ts'
+import { boundedEnding, errorText, plainerEndings, writeAcceptable } from './ending.ts'
 import type { LossReason } from './heart.ts'
 import { letGo } from './held.ts'
 import type { Pacemaker, Pulse } from './pacemaker.ts'
@@ -37,6 +37,8 @@ export interface ClaimParts {
 /** What became of a run that failed: when its next attempt may begin, or null when that was the last one. */
 export interface Failed {
   readonly retryInMs: number | null
+  /** An operator had cancelled the run. */
+  readonly cancelled?: true
 }
 
 export class Claim {
@@ -50,7 +52,7 @@ export class Claim {
   readonly maxAttempts: number
   /** Larger than that of every earlier claim in the same scope: a protected resource refuses the smaller one. */
   readonly fence: bigint
-  /** Aborts when the lease is lost or can no longer be counted on; its reason is the LEASE_LOST error. */
+  /** Aborts when the lease is lost or can no longer be counted on (LEASE_LOST), or an operator wants the work stopped (RUN_CANCELLED). */
   readonly signal: AbortSignal
 
   readonly #parts: ClaimParts
@@ -74,6 +76,7 @@ export class Claim {
     this.signal = this.#abort.signal
     this.#pulse = parts.pacemaker.start(this.#holder, parts.lease, parts.claimedAt, {
       renewed: () => this.#onRenewed?.(),
+      cancelled: () => this.#cancel(),
       missed: (error) => parts.onHeartbeat?.(error),
       lost: (reason, cause) => this.#lose(reason, cause),
     })
@@ -94,9 +97,14 @@ export class Claim {
     this.#onRenewed = listener
   }
 
-  /** Renews the lease now; it is renewed in the background anyway. @throws LEASE_LOST, DATABASE_UNAVAILABLE */
+  /**
+   * Renews the lease now; it is renewed in the background anyway.
+   * @throws LEASE_LOST, DATABASE_UNAVAILABLE; RUN_CANCELLED: it was renewed, and the work is to be stopped
+   */
   async heartbeat(): Promise<void> {
-    if (!(await settle(this.#parts.store, this.#parts.patienceMs, () => heartbeat(this.#parts.store, this.#holder)))) throw await this.#lost()
+    const beat = await settle(this.#parts.store, this.#parts.patienceMs, () => heartbeat(this.#parts.store, this.#holder))
+    if (beat === 'lost') throw await this.#lost()
+    if (beat === 'cancelled') throw this.#cancel()
   }
 
   /**
@@ -109,25 +117,26 @@ export class Claim {
       if (await this.isCompleted()) return
       throw await this.#lost()
     }
-    await this.#close(ending, (form) => complete(this.#parts.store, this.#holder, form))
+    await this.#close(ending, async (form) => mineOrLost(await complete(this.#parts.store, this.#holder, form)))
   }
 
   /**
    * Records that this attempt failed. The run goes back to pending when attempts after a failure were asked for and
-   * one is left; `final` says that another try would not help. @throws LEASE_LOST
+   * one is left; `final` says that another try would not help. One that an operator has cancelled ends as cancelled,
+   * whatever is said here. @throws LEASE_LOST
    */
   async fail(error: unknown, { reason = 'error', final = false, ...ending }: Ending & { reason?: FailureReason; final?: boolean } = {}): Promise<Failed> {
     const { retry, store } = this.#parts
     const again = !final && retry.afterFailure && this.attempt < this.maxAttempts
     const retryInMs = again ? backoffMs(retry, this.attempt, Math.random()) : null
     const told: Ending = { error: errorText(error), ...ending }
-    await this.#close(told, (form) => fail(store, this.#holder, reason, form, retryInMs === null ? null : retryInMs / 1000))
-    return { retryInMs }
+    const givenUp = await this.#close(told, (form) => fail(store, this.#holder, reason, form, retryInMs === null ? null : retryInMs / 1000))
+    return givenUp === 'stopped' ? { retryInMs: null, cancelled: true } : { retryInMs }
   }
 
   /** Gives the run back unbegun: it is pending at once, and the attempt is not counted. @throws LEASE_LOST */
   async release(ending: Ending = {}): Promise<void> {
-    await this.#close(ending, (form) => release(this.#parts.store, this.#holder, form))
+    await this.#close(ending, async (form) => mineOrLost(await release(this.#parts.store, this.#holder, form)))
   }
 
   /**
@@ -189,21 +198,28 @@ export class Claim {
   }
 
   /** One closing write, tried until its outcome is known, in a plainer form each time the database refuses its text. */
-  async #close(ending: Ending, write: (form: Ending) => Promise<boolean>): Promise<void> {
+  async #close(ending: Ending, write: (form: Ending) => Promise<GivenUp>): Promise<GivenUp> {
     if (this.#closed) throw await this.#lost()
     const forms = plainerEndings(boundedEnding(ending))
-    const mine = await settle(this.#parts.store, RECORDING_PATIENCE_MS, async (uncertain) => {
+    const given = await settle(this.#parts.store, RECORDING_PATIENCE_MS, async (uncertain) => {
       const written = await writeAcceptable(this.#parts.store, forms, write)
-      return written || (uncertain && (await closedByUs(this.#parts.store, this.#holder)))
+      return written === 'lost' && uncertain ? mineOrLost(await closedByUs(this.#parts.store, this.#holder)) : written
     })
     this.#end()
-    if (!mine) throw await this.#lost()
+    if (given === 'lost') throw await this.#lost()
+    return given
   }
 
   #end(): void {
     this.#closed = true
     letGo(this.#holder)
     this.#pulse.stop()
+  }
+
+  #cancel(): LedgerError {
+    const error = new LedgerError('RUN_CANCELLED', `${this.taskKey} attempt ${this.attempt}: an operator cancelled the run; the work was told to stop`, this.#facts())
+    this.#abort.abort(error)
+    return error
   }
 
   #lose(reason: LossReason, cause?: unknown): void {
@@ -224,13 +240,6 @@ export class Claim {
   }
 }
 
-async function writeAcceptable(store: Store, forms: readonly Ending[], write: (form: Ending) => Promise<boolean>): Promise<boolean> {
-  for (const form of forms.slice(0, -1)) {
-    try {
-      return await write(form)
-    } catch (error) {
-      if (store.diagnose(error).kind !== 'other') throw error
-    }
-  }
-  return write(forms.at(-1)!)
+function mineOrLost(mine: boolean): GivenUp {
+  return mine ? 'done' : 'lost'
 }

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import { asciiText, bmpText, boundText } from '../model/text.ts'
 import type { Ending } from '../model/run.ts'
+import type { Store } from '../store/tables.ts'
 
 export const ERROR_BYTES = 8 * 1024
 export const OUTPUT_TAIL_BYTES = 16 * 1024
@@ -19,6 +20,18 @@ export function plainerEndings(ending: Ending): readonly [Ending, ...Ending[]] {
   const { exitCode = null, error, outputTail } = ending
   const inForm = (form: (text: string) => string): Ending => ({ exitCode, error: error == null ? null : form(error), outputTail: outputTail == null ? null : form(outputTail) })
   return [ending, inForm(bmpText), inForm(asciiText), { exitCode }]
+}
+
+/** Writes the first of the forms that the database does not refuse. */
+export async function writeAcceptable<T>(store: Pick<Store, 'diagnose'>, forms: readonly Ending[], write: (form: Ending) => Promise<T>): Promise<T> {
+  for (const form of forms.slice(0, -1)) {
+    try {
+      return await write(form)
+    } catch (error) {
+      if (store.diagnose(error).kind !== 'other') throw error
+    }
+  }
+  return write(forms.at(-1)!)
 }
 
 /** What was thrown, in one line that every database takes. */

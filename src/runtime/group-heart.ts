@@ -6,10 +6,13 @@
  */
 import type { LeaseTerms } from '../model/lease.ts'
 import type { Holder } from '../model/run.ts'
-import { monotonicMs, SAFE_PART_OF_LEASE, type LossReason } from './heart.ts'
+import type { Beats } from '../store/heartbeat-batch.ts'
+import { monotonicMs, safeUntil, type LossReason } from './heart.ts'
 
 export interface GroupEvents {
   renewed?(names: readonly string[]): void
+  /** An operator asked these to stop; their leases are renewed, for the work to be stopped in. Said at each beat. */
+  cancelled?(names: readonly string[]): void
   /** Said once of each; null for all of them, when the heartbeats themselves have ended. */
   lost(names: readonly string[] | null, reason: LossReason): void
   /** A beat failed and will be tried again. */
@@ -31,7 +34,7 @@ interface Entry {
 const BATCH = 1000
 
 export class GroupHeart {
-  readonly #beat: (of: readonly Holder[]) => Promise<Set<string>>
+  readonly #beat: (of: readonly Holder[]) => Promise<Beats>
   readonly #terms: LeaseTerms
   readonly #events: GroupEvents
   readonly #isHung: () => boolean
@@ -40,8 +43,8 @@ export class GroupHeart {
   #nextBeatAt = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** @param beat renews them and says whose keys are not ours any more; @param isHung the program that holds the runs does nothing any more: then no beat is sent */
-  constructor(beat: (of: readonly Holder[]) => Promise<Set<string>>, terms: LeaseTerms, events: GroupEvents, isHung: () => boolean = () => false) {
+  /** @param beat renews them and says which are not ours any more, and which are to stop; @param isHung the program that holds the runs does nothing any more: then no beat is sent */
+  constructor(beat: (of: readonly Holder[]) => Promise<Beats>, terms: LeaseTerms, events: GroupEvents, isHung: () => boolean = () => false) {
     this.#beat = beat
     this.#terms = terms
     this.#events = events
@@ -69,7 +72,7 @@ export class GroupHeart {
   /** The verdict first: a beat that hangs in a black hole must not delay it. */
   #tick(): void {
     const now = monotonicMs()
-    const over = [...this.#held].filter(([, { renewedAt }]) => renewedAt + this.#terms.leaseMs * SAFE_PART_OF_LEASE <= now).map(([name]) => name)
+    const over = [...this.#held].filter(([, { renewedAt }]) => safeUntil(renewedAt, this.#terms) <= now).map(([name]) => name)
     if (over.length > 0) this.#lose(over, 'not_renewed')
     if (now >= this.#nextBeatAt && !this.#beating && this.#held.size > 0 && !this.#isHung()) void this.#beatAll(now)
   }
@@ -90,11 +93,13 @@ export class GroupHeart {
   }
 
   async #beatSome(entries: readonly Entry[], sentAt: number): Promise<void> {
-    const lost = await this.#beat(entries.map(({ of }) => of))
+    const { lost, cancelled } = await this.#beat(entries.map(({ of }) => of))
     const isOurs = (entry: Entry) => this.#held.get(nameOf(entry.of)) === entry // Not let go meanwhile, nor taken anew.
     const [gone, kept] = [entries.filter(({ of }) => lost.has(of.taskKey)).filter(isOurs), entries.filter(({ of }) => !lost.has(of.taskKey)).filter(isOurs)]
     for (const entry of kept) entry.renewedAt = sentAt
     if (kept.length > 0) this.#events.renewed?.(kept.map(({ of }) => nameOf(of)))
+    const stopping = kept.filter(({ of }) => cancelled.has(of.taskKey))
+    if (stopping.length > 0) this.#events.cancelled?.(stopping.map(({ of }) => nameOf(of)))
     if (gone.length > 0) this.#lose(gone.map(({ of }) => nameOf(of)), 'taken')
   }
 

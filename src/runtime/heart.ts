@@ -7,6 +7,7 @@
  */
 import type { Holder } from '../model/run.ts'
 import type { LeaseTerms } from '../model/lease.ts'
+import type { Beat } from '../store/close.ts'
 
 /** Why a claim is over before its work was. */
 export type LossReason = 'not_renewed' | 'taken'
@@ -14,6 +15,8 @@ export type LossReason = 'not_renewed' | 'taken'
 export interface HeartEvents {
   /** The lease was renewed; it now ends at the latest `leaseMs` after this call. */
   renewed?(): void
+  /** An operator wants the work stopped; the lease is renewed until it is. May be called more than once. */
+  cancelled?(): void
   /** Called once; no beat follows. */
   lost(reason: LossReason, cause?: unknown): void
   /** A beat failed and will be tried again. */
@@ -23,15 +26,20 @@ export interface HeartEvents {
 export const SAFE_PART_OF_LEASE = 0.75
 
 /** Timers beyond 2^31 - 1 ms fire at once (nodejs/node, all versions); an hour is as good for a lease of months. */
-const LONGEST_TIMER_MS = 3_600_000
+export const LONGEST_TIMER_MS = 3_600_000
 
 /** Milliseconds of a clock that never jumps and that all threads of the process share. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
+/** Until when, by monotonicMs(), a lease that was claimed or renewed by a statement sent at `sentAt` can be counted on. */
+export function safeUntil(sentAt: number, { leaseMs }: LeaseTerms): number {
+  return sentAt + leaseMs * SAFE_PART_OF_LEASE
+}
+
 export class Heart {
-  readonly #beat: (of: Holder) => Promise<boolean>
+  readonly #beat: (of: Holder) => Promise<Beat>
   readonly #of: Holder
   readonly #terms: LeaseTerms
   readonly #events: HeartEvents
@@ -41,12 +49,12 @@ export class Heart {
   #stopped = false
 
   /** @param beat one heartbeat on a connection of its own; @param claimedAt when the claim was sent, by monotonicMs() */
-  constructor(beat: (of: Holder) => Promise<boolean>, of: Holder, terms: LeaseTerms, claimedAt: number, events: HeartEvents) {
+  constructor(beat: (of: Holder) => Promise<Beat>, of: Holder, terms: LeaseTerms, claimedAt: number, events: HeartEvents) {
     this.#beat = beat
     this.#of = of
     this.#terms = terms
     this.#events = events
-    this.#safeUntil = claimedAt + terms.leaseMs * SAFE_PART_OF_LEASE
+    this.#safeUntil = safeUntil(claimedAt, terms)
     this.#schedule(terms.heartbeatMs)
     this.#watch()
   }
@@ -64,11 +72,12 @@ export class Heart {
   async #once(): Promise<void> {
     const sentAt = monotonicMs()
     try {
-      const mine = await this.#beat(this.#of)
+      const beat = await this.#beat(this.#of)
       if (this.#stopped) return
-      if (!mine) return this.#lose('taken')
-      this.#safeUntil = sentAt + this.#terms.leaseMs * SAFE_PART_OF_LEASE
+      if (beat === 'lost') return this.#lose('taken')
+      this.#safeUntil = safeUntil(sentAt, this.#terms)
       this.#events.renewed?.()
+      if (beat === 'cancelled') this.#events.cancelled?.()
       this.#watch()
       this.#schedule(this.#terms.heartbeatMs)
     } catch (error) {

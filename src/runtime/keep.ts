@@ -12,20 +12,37 @@ import { settle } from './settle.ts'
 /** `gone`: the process. `closed`: the claim, by its holder. `lost`: the lease, while the process lives. */
 export type KeepEnd = 'gone' | 'closed' | 'lost'
 
+export interface KeepEvents {
+  /** Called once, when the lease has been renewed for the first time. */
+  kept?(): void
+  /** Called once: an operator wants the work stopped. The lease is kept until the process is gone. */
+  cancelled?(): void
+}
+
 const LOOK_EVERY_MS = 250
 
-/** @param onKept called once, when the lease has been renewed for the first time */
-export async function keepWhileAlive(store: Store, pacemaker: Pacemaker, patienceMs: number, ref: ClaimRef, pid: number, onKept: () => void): Promise<KeepEnd> {
+export async function keepWhileAlive(store: Store, pacemaker: Pacemaker, patienceMs: number, ref: ClaimRef, pid: number, events: KeepEvents): Promise<KeepEnd> {
   const identity = processIdentity([pid])
   if (identity === null) throw invalidOption('pid', `there is no process ${pid} here (or no /proc to tell)`)
   const sentAt = monotonicMs()
-  if (!(await settle(store, patienceMs, () => heartbeat(store, ref)))) return closedOrLost(store, ref)
-  onKept()
+  const first = await settle(store, patienceMs, () => heartbeat(store, ref))
+  if (first === 'lost') return closedOrLost(store, ref)
+  events.kept?.()
+  const cancelled = once(() => events.cancelled?.())
+  if (first === 'cancelled') cancelled()
   const end = new AbortController()
-  const pulse = pacemaker.start(ref, ref, sentAt, { lost: () => end.abort() })
+  const pulse = pacemaker.start(ref, ref, sentAt, { cancelled, lost: () => end.abort() })
   while (!end.signal.aborted && !isProvablyGone(identity)) await sleep(LOOK_EVERY_MS, undefined, { signal: end.signal }).catch(() => {}) // Only the abort rejects.
   pulse.stop()
   return isProvablyGone(identity) ? 'gone' : closedOrLost(store, ref)
+}
+
+function once(act: () => void): () => void {
+  let acted = false
+  return () => {
+    if (!acted) act()
+    acted = true
+  }
 }
 
 /** A beat that finds the row no longer ours may have found that the holder is done. */

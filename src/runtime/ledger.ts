@@ -1,10 +1,10 @@
 /** The ledger as a program holds it: claims and runs jobs, reaps lost owners, reads the history. */
-import type { ClockOffset } from '../dialect/dialect.ts'
 import { durationMs } from '../model/duration.ts'
 import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Conflict } from '../model/outcome.ts'
 import type { HistoryLine, Instance, Run } from '../model/run.ts'
+import type { AnyTasks, PayloadOf, Schemas, TaskName } from '../model/tasks.ts'
 import { listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
 import { readRun } from '../store/read-run.ts'
 import { dueRuns } from '../store/recover.ts'
@@ -13,22 +13,22 @@ import type { Store } from '../store/tables.ts'
 import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { Effects } from './effects.ts'
+import type { Enqueued, EnqueueOptions, EnqueueTerms } from './enqueue.ts'
 import { Fences } from './fences.ts'
 import { monotonicMs } from './heart.ts'
 import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
-import { keepWhileAlive, type KeepEnd } from './keep.ts'
 import type { LedgerOptions } from './ledger-options.ts'
-import { openHeartStore, openStore, openWorkerStore } from './open-store.ts'
-import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
-import type { AnyTasks, PayloadOf, Schemas, TaskName } from '../model/tasks.ts'
-import type { Enqueued, EnqueueOptions, EnqueueTerms } from './enqueue.ts'
+import { keepWhileAlive, type KeepEnd, type KeepEvents } from './keep.ts'
+import { Operator } from './operator.ts'
+import { openReady, pacemakerOf, workerStoreOf } from './open-ready.ts'
+import type { Pacemaker } from './pacemaker.ts'
 import { Queue, type WorkerOptions } from './queue.ts'
-import type { Worker } from './worker/worker.ts'
-import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
-import { ThreadedPacemaker } from './threaded-pacemaker.ts'
+import { Tasks } from './tasks.ts'
+import { Upkeep } from './upkeep.ts'
+import type { Worker } from './worker/worker.ts'
 
 /** Which run, and which window it accounts for. */
 export type RunRef = Pick<Run, 'taskKey' | 'task' | 'windowStart' | 'windowEnd' | 'windowZone'>
@@ -41,18 +41,24 @@ export interface Completed<T> {
   readonly value: T
 }
 
-export class Ledger<Tasks = AnyTasks> {
+export class Ledger<TaskMap = AnyTasks> {
   /** This start of this process, as it stands in the rows of its runs. */
   readonly instance: Instance
   /** The effects of all runs, and the operator's word on those in doubt. */
   readonly effects: Effects
   /** Fences at protected resources. */
   readonly fences: Fences
+  /** What a person does to runs and tasks. */
+  readonly operator: Operator
+  /** What is known of tasks, and which of their windows should have run. */
+  readonly tasks: Tasks
+  /** What keeps the ledger in order over the years. */
+  readonly upkeep: Upkeep
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
-  readonly #options: LedgerOptions<Tasks>
-  readonly #queue: Queue<Tasks>
+  readonly #options: LedgerOptions<TaskMap>
+  readonly #queue: Queue<TaskMap>
   /**
    * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
    * Infinity while that is still to come: the next pass that gets through sets it.
@@ -60,7 +66,7 @@ export class Ledger<Tasks = AnyTasks> {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<Tasks>, sawOutage = false, helpers: readonly number[] = [], openWorker: () => Promise<Store> = async () => ({ ...store, close: async () => {} })) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<TaskMap>, sawOutage = false, helpers: readonly number[] = [], openWorkerStore: () => Promise<Store> = async () => ({ ...store, close: async () => {} })) {
     this.#store = store
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
@@ -68,8 +74,11 @@ export class Ledger<Tasks = AnyTasks> {
     this.instance = newInstance(options.instanceId, helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
-    const { schemas = {} as Schemas<Tasks>, owner } = options
-    this.#queue = new Queue({ store, patienceMs, schemas, pacemaker, openWorkerStore: openWorker, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
+    this.operator = new Operator(store, patienceMs, this.instance)
+    this.tasks = new Tasks(store, patienceMs, this.instance)
+    this.upkeep = new Upkeep(store, patienceMs, this.instance)
+    const { schemas = {} as Schemas<TaskMap>, owner } = options
+    this.#queue = new Queue({ store, patienceMs, schemas, pacemaker, openWorkerStore, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -86,6 +95,7 @@ export class Ledger<Tasks = AnyTasks> {
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
     const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    void this.tasks.learn(launch).catch(() => {}) // Nobody waits for it, and the next launch says the same.
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
 
@@ -138,11 +148,10 @@ export class Ledger<Tasks = AnyTasks> {
 
   /**
    * Renews the lease of a claim while process `pid` of this host lives, and returns why that ended.
-   * @param onKept called once, when the lease has been renewed for the first time
    * @throws INVALID_OPTION when there is no such process, DATABASE_UNAVAILABLE
    */
-  async keep(ref: ClaimRef, pid: number, onKept: () => void = () => {}): Promise<KeepEnd> {
-    return keepWhileAlive(this.#store, this.#pacemaker, this.#patienceMs, ref, pid, onKept)
+  async keep(ref: ClaimRef, pid: number, events: KeepEvents = {}): Promise<KeepEnd> {
+    return keepWhileAlive(this.#store, this.#pacemaker, this.#patienceMs, ref, pid, events)
   }
 
   /**
@@ -166,17 +175,17 @@ export class Ledger<Tasks = AnyTasks> {
    * Puts a run in line for a worker. A key that is there already, in whatever state, is a duplicate: a value, and nothing
    * is changed. With `tx` it is part of what the caller's transaction commits. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
    */
-  async enqueue<Name extends TaskName<Tasks>>(task: Name, run: EnqueueOptions<PayloadOf<Tasks, Name>> = {}, terms: EnqueueTerms = {}): Promise<Enqueued> {
+  async enqueue<Name extends TaskName<TaskMap>>(task: Name, run: EnqueueOptions<PayloadOf<TaskMap, Name>> = {}, terms: EnqueueTerms = {}): Promise<Enqueued> {
     return (await this.#queue.enqueue(task, [run], terms))[0]!
   }
 
   /** As many as you like, all of them or none, in one transaction. @returns what became of each, in order */
-  async enqueueMany<Name extends TaskName<Tasks>>(task: Name, runs: readonly EnqueueOptions<PayloadOf<Tasks, Name>>[], terms: EnqueueTerms = {}): Promise<Enqueued[]> {
+  async enqueueMany<Name extends TaskName<TaskMap>>(task: Name, runs: readonly EnqueueOptions<PayloadOf<TaskMap, Name>>[], terms: EnqueueTerms = {}): Promise<Enqueued[]> {
     return this.#queue.enqueue(task, runs, terms)
   }
 
   /** Starts a worker, which goes on until `stop()`, through outages and all. @throws INVALID_OPTION, DATABASE_UNAVAILABLE */
-  async worker(options: WorkerOptions<Tasks>): Promise<Worker> {
+  async worker(options: WorkerOptions<TaskMap>): Promise<Worker> {
     return this.#queue.worker(options)
   }
 
@@ -217,30 +226,9 @@ export class Ledger<Tasks = AnyTasks> {
  * migrates itself; a server's schema must be current (`runledger migrate`).
  * @throws INVALID_OPTION, DATABASE_UNAVAILABLE, SCHEMA_BEHIND, SCHEMA_AHEAD
  */
-export async function openLedger<Tasks = AnyTasks>(url: string, options: LedgerOptions<Tasks> = {}): Promise<Ledger<Tasks>> {
+export async function openLedger<TaskMap = AnyTasks>(url: string, options: LedgerOptions<TaskMap> = {}): Promise<Ledger<TaskMap>> {
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  const shared = options.clock !== undefined || url.endsWith(':memory:')
-  const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger<Tasks>(store, pacemaker, patienceMs, options, sawOutage, await options.helpers, shared ? undefined : () => openWorkerStore(url))
-}
-
-async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {
-  const connectTimeoutMs = Math.min(Math.max(patienceMs, 500), 60_000)
-  let sawOutage = false
-  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, (again) => {
-    sawOutage ||= again
-    return openStore(url, { connectTimeoutMs, ...(clock && { clock }) })
-  })
-  try {
-    await settle(store, patienceMs, (again) => {
-      sawOutage ||= again
-      return readySchema(store, url)
-    })
-    return { store, sawOutage }
-  } catch (error) {
-    await store.close().catch(() => {}) // What went wrong first is what counts.
-    throw error
-  }
+  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, options))
 }

@@ -1,6 +1,7 @@
 /** The thread behind ThreadedPacemaker: an inline pacemaker that is spoken to by messages. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { monotonicMs, type LossReason } from './heart.ts'
+import type { GroupEvents } from './group-heart.ts'
+import { monotonicMs } from './heart.ts'
 import { openHeartStore } from './open-store.ts'
 import { InlinePacemaker, type Pulse, type PulseGroup } from './pacemaker.ts'
 import type { FromThread, ToThread } from './threaded-pacemaker.ts'
@@ -15,7 +16,8 @@ const say = (message: FromThread) => port.postMessage(message)
 port.on('message', (message: ToThread) => {
   switch (message.say) {
     case 'start':
-      return void pulses.set(message.id, start(message))
+      pulses.set(message.id, start(message))
+      return say({ say: 'watching', id: message.id })
     case 'group':
       return void groups.set(message.id, group(message))
     case 'hold':
@@ -37,16 +39,18 @@ port.on('message', (message: ToThread) => {
 function start({ id, of, terms, claimedAt }: Extract<ToThread, { say: 'start' }>): Pulse {
   return pacemaker.start(of, terms, claimedAt, {
     renewed: () => say({ say: 'renewed', id }),
+    cancelled: () => say({ say: 'cancelled', id }),
     missed: (error) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
     lost: (reason) => say({ say: 'lost', id, reason }),
   })
 }
 
 function group({ id, terms, hungAfterMs, alive }: Extract<ToThread, { say: 'group' }>): PulseGroup {
-  const events = {
-    renewed: (names: readonly string[]) => say({ say: 'renewed', id, names }),
-    missed: (error: unknown) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
-    lost: (names: readonly string[] | null, reason: LossReason) => say({ say: 'lost', id, reason, names: names ?? [] }),
+  const events: GroupEvents = {
+    renewed: (names) => say({ say: 'renewed', id, names }),
+    cancelled: (names) => say({ say: 'cancelled', id, names }),
+    missed: (error) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
+    lost: (names, reason) => say({ say: 'lost', id, reason, names: names ?? [] }),
   }
   return pacemaker.group(terms, events, hungAfterMs, () => monotonicMs() - Number(Atomics.load(alive, 0)) > hungAfterMs)
 }

@@ -20,13 +20,19 @@ export function processIdentity(pids: readonly number[]): string | null {
  * Anything else (another host, another container, an unreadable /proc) is no proof.
  */
 export function isProvablyGone(identity: string | null): boolean {
-  if (identity === null) return false
+  return traceOf(identity) === 'gone'
+}
+
+/** What this host can tell of the processes of an identity: `unknown` of those of another host, boot or container. */
+export function traceOf(identity: string | null): 'here' | 'gone' | 'unknown' {
+  if (identity === null) return 'unknown'
   const [boot, namespace, ...processes] = identity.split('/')
-  if (ownScope() !== `${boot}/${namespace}` || processes.length === 0) return false
-  return processes.every((process) => {
+  if (ownScope() !== `${boot}/${namespace}` || processes.length === 0) return 'unknown'
+  const isGone = (process: string) => {
     const [pid, start] = process.split(':')
     return startTime(Number(pid)) !== start
-  })
+  }
+  return processes.every(isGone) ? 'gone' : 'here'
 }
 
 let scope: string | null | undefined

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { LeaseTerms } from '../model/lease.ts'
 import type { Holder } from '../model/run.ts'
 import type { GroupEvents, HeldRun } from './group-heart.ts'
-import { monotonicMs, type HeartEvents, type LossReason } from './heart.ts'
+import { LONGEST_TIMER_MS, monotonicMs, safeUntil, type HeartEvents, type LossReason } from './heart.ts'
 import type { Pacemaker, Pulse, PulseGroup } from './pacemaker.ts'
 
 export type ToThread =
@@ -15,16 +15,23 @@ export type ToThread =
   | { readonly say: 'close' }
 
 export type FromThread =
-  | { readonly say: 'renewed'; readonly id: number; readonly names?: readonly string[] }
+  | { readonly say: 'watching' | 'renewed' | 'cancelled'; readonly id: number; readonly names?: readonly string[] }
   | { readonly say: 'missed'; readonly id: number; readonly error: string }
   | { readonly say: 'lost'; readonly id: number; readonly reason: LossReason; readonly names?: readonly string[] }
+
+interface Pulsing {
+  readonly events: HeartEvents
+  /** Until the thread, which takes a while to start, has its eye on the lease. */
+  readonly untilWatched: NodeJS.Timeout
+  watched: boolean
+}
 
 // The thread's file stands beside this one, as TypeScript in a checkout and as JavaScript in the package.
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './pacemaker-thread.ts' : './pacemaker-thread.js', import.meta.url)
 
 export class ThreadedPacemaker implements Pacemaker {
   readonly #url: string
-  readonly #pulses = new Map<number, HeartEvents>()
+  readonly #pulses = new Map<number, Pulsing>()
   readonly #groups = new Map<number, GroupEvents>()
   #worker: Worker | undefined
   #nextId = 1
@@ -35,11 +42,13 @@ export class ThreadedPacemaker implements Pacemaker {
 
   start(of: Holder, terms: LeaseTerms, claimedAt: number, events: HeartEvents): Pulse {
     const id = this.#nextId++
-    this.#pulses.set(id, events)
+    // Not before the messages that came while a handler blocked this loop have been heard.
+    const untilWatched = setTimeout(() => setImmediate(() => this.#giveUpUnwatched(id)), Math.min(safeUntil(claimedAt, terms) - monotonicMs(), LONGEST_TIMER_MS)).unref()
+    this.#pulses.set(id, { events, untilWatched, watched: false })
     this.#send({ say: 'start', id, of, terms, claimedAt })
     return {
       stop: () => {
-        if (this.#pulses.delete(id)) this.#send({ say: 'stop', id })
+        if (this.#forget(id)) this.#send({ say: 'stop', id })
       },
     }
   }
@@ -89,26 +98,48 @@ export class ThreadedPacemaker implements Pacemaker {
   #hear(message: FromThread): void {
     const group = this.#groups.get(message.id)
     if (group) return tellGroup(group, message)
-    const events = this.#pulses.get(message.id)
-    if (message.say === 'renewed') events?.renewed?.()
-    else if (message.say === 'missed') events?.missed?.(new Error(message.error))
-    else {
-      this.#pulses.delete(message.id)
-      events?.lost(message.reason)
+    const pulsing = this.#pulses.get(message.id)
+    if (!pulsing) return
+    const { events, untilWatched } = pulsing
+    switch (message.say) {
+      case 'watching':
+        pulsing.watched = true
+        return clearTimeout(untilWatched)
+      case 'renewed':
+        return events.renewed?.()
+      case 'cancelled':
+        return events.cancelled?.()
+      case 'missed':
+        return events.missed?.(new Error(message.error))
+      case 'lost':
+        this.#forget(message.id)
+        return events.lost(message.reason)
     }
   }
 
+  #giveUpUnwatched(id: number): void {
+    if (this.#pulses.get(id)?.watched !== false) return
+    this.#send({ say: 'stop', id })
+    this.#forget(id)?.lost('not_renewed', new Error('the thread of the heartbeats did not start in time'))
+  }
+
   #loseAll(cause: unknown): void {
-    const pulses = [...this.#pulses.values()]
-    this.#pulses.clear()
-    for (const events of pulses) events.lost('not_renewed', cause)
+    for (const id of this.#pulses.keys()) this.#forget(id)?.lost('not_renewed', cause)
     for (const events of this.#groups.values()) events.lost(null, 'not_renewed')
     this.#groups.clear()
+  }
+
+  #forget(id: number): HeartEvents | undefined {
+    const pulsing = this.#pulses.get(id)
+    clearTimeout(pulsing?.untilWatched)
+    this.#pulses.delete(id)
+    return pulsing?.events
   }
 }
 
 function tellGroup(events: GroupEvents, message: FromThread): void {
   if (message.say === 'renewed') events.renewed?.(message.names ?? [])
+  else if (message.say === 'cancelled') events.cancelled?.(message.names ?? [])
   else if (message.say === 'missed') events.missed?.(new Error(message.error))
-  else events.lost(message.names ?? [], message.reason)
+  else if (message.say === 'lost') events.lost(message.names ?? [], message.reason)
 }

@@ -53,9 +53,12 @@ type Step = Claimed | Conflict | 'overlap' | 'moved'
 
 async function claimAny(store: Store, request: ClaimRequest, isDead: DeathCheck): Promise<Step> {
   const fresh = await claimNew(store, request)
-  if (fresh !== 'primary' && fresh !== 'active') return fresh
-  // Databases report either violation first when both are there; what happened to our own key is the better answer.
+  const isPruned = typeof fresh === 'object' && fresh.status === 'conflict' && fresh.reason === 'pruned'
+  if (fresh !== 'primary' && fresh !== 'active' && !isPruned) return fresh
+  // Databases report either violation first when both are there; what happened to our own key is the better answer. So
+  // it is where a prune went past a run that it kept.
   const known = await claimKnown(store, request, isDead)
+  if (isPruned && known === 'moved') return fresh
   return known === 'moved' && fresh === 'active' ? 'overlap' : known
 }
 
@@ -117,7 +120,8 @@ async function claimKnown(store: Store, request: ClaimRequest, isDead: DeathChec
   const run = await readRun(store, request.taskKey)
   if (!run) return 'moved'
   const claimable = (run.status === 'pending' && run.due) || (run.status === 'processing' && (run.leaseOver || isDead(run)))
-  const barred = claimable ? await barredConflict(store, request) : null
+  // A run that is there was not pruned; only a pause stands in its way.
+  const barred = claimable ? await barredConflict(store, { ...request, window: null }) : null
   if (barred) return barred
   switch (run.status) {
     case 'completed':
@@ -131,7 +135,7 @@ async function claimKnown(store: Store, request: ClaimRequest, isDead: DeathChec
   }
 }
 
-async function barredConflict(store: Store, request: ClaimRequest): Promise<Conflict | null> {
+async function barredConflict(store: Store, request: Pick<ClaimRequest, 'taskKey' | 'task' | 'window'>): Promise<Conflict | null> {
   const reason = await barredBy(store, request)
   return reason && { status: 'conflict', reason, taskKey: request.taskKey, holder: null, dueAt: null }
 }

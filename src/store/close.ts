@@ -1,12 +1,23 @@
 /** What a holder may do with its run: renew the lease, complete it, fail it, give it back. Each says whether it was still the holder. */
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Ending, Holder } from '../model/run.ts'
 import type { FailureReason } from '../model/states.ts'
 import type { Store } from './tables.ts'
-import { transition } from './transition.ts'
+import { transition, type Transition } from './transition.ts'
 
-/** Renews the lease from the database's now. Touches one unindexed column. @returns false when the row is no longer ours */
-export async function heartbeat(store: Store, of: Holder): Promise<boolean> {
+/** What a heartbeat found: `cancelled` renews the lease as well, for the work to be stopped in; `lost`: the row is no longer ours. */
+export type Beat = 'renewed' | 'cancelled' | 'lost'
+
+/**
+ * Renews the lease from the database's now. Touches one unindexed column. That a cancel was asked for is seen by a
+ * second statement, so that the usual beat is one, on databases without RETURNING too.
+ */
+export async function heartbeat(store: Store, of: Holder): Promise<Beat> {
+  if (await renew(store, of, sql<boolean>`cancel_requested_at is null`)) return 'renewed'
+  return (await renew(store, of, sql<boolean>`cancel_requested_at is not null`)) ? 'cancelled' : 'lost'
+}
+
+async function renew(store: Store, of: Holder, onlyIf: RawBuilder<boolean>): Promise<boolean> {
   const { numUpdatedRows } = await store.statement((db) =>
     db
       .updateTable('task_runs')
@@ -16,6 +27,7 @@ export async function heartbeat(store: Store, of: Holder): Promise<boolean> {
       .where('attempt', '=', of.attempt)
       .where('fence', '=', of.fence)
       .where('status', '=', 'processing')
+      .where(onlyIf)
       .executeTakeFirstOrThrow(),
   )
   return numUpdatedRows === 1n
@@ -26,15 +38,28 @@ export function complete(store: Store, of: Holder, ending: Ending): Promise<bool
   return store.statement((db) => transition(store, db, { move: 'complete', of, ending }))
 }
 
+/** Where a run went that its holder gave up: `stopped` when a cancel had been asked for, which ends it for good. */
+export type GivenUp = 'done' | 'stopped' | 'lost'
+
 /** @param retryInSeconds when the next attempt may begin; null when there is to be none */
-export function fail(store: Store, of: Holder, reason: FailureReason, ending: Ending, retryInSeconds: number | null): Promise<boolean> {
+export function fail(store: Store, of: Holder, reason: FailureReason, ending: Ending, retryInSeconds: number | null): Promise<GivenUp> {
   const later = retryInSeconds === null ? undefined : store.plusSeconds(store.now(), sql.lit(retryInSeconds))
-  return store.transaction((tx) => transition(store, tx, { move: retryInSeconds === null ? 'fail' : 'retry', of, later, reason, ending }))
+  return giveUp(store, { move: retryInSeconds === null ? 'fail' : 'retry', of, later, reason, ending })
 }
 
 /** Gives the run back as if it had not been begun: the attempt is not counted. */
-export function release(store: Store, of: Holder, ending: Ending): Promise<boolean> {
-  return store.transaction((tx) => transition(store, tx, { move: 'release', of, set: { attempt: of.attempt - 1, available_at: store.now() }, ending }))
+export async function release(store: Store, of: Holder, ending: Ending): Promise<boolean> {
+  return (await giveUp(store, { move: 'release', of, set: { attempt: of.attempt - 1, available_at: store.now() }, ending })) !== 'lost'
+}
+
+/** An operator's cancel comes first, also when the attempt ends before a heartbeat has seen it: the run is not tried again. */
+function giveUp(store: Store, wanted: Transition): Promise<GivenUp> {
+  const { of, ending } = wanted
+  return store.transaction(async (tx) => {
+    if (await transition(store, tx, { ...wanted, onlyIf: sql<boolean>`cancel_requested_at is null` })) return 'done'
+    const stop: Transition = { move: 'stop', of, reason: 'cancelled', onlyIf: sql<boolean>`cancel_requested_at is not null`, ...(ending && { ending }) }
+    return (await transition(store, tx, stop)) ? 'stopped' : 'lost'
+  })
 }
 
 /** Whether the run is completed, and by this attempt: the run's row carries the attempt that completed it. */
@@ -64,7 +89,7 @@ export async function closedByUs(store: Store, of: Holder): Promise<boolean> {
     .where('instance_id', '=', of.instanceId)
     .where('attempt', '=', of.attempt)
     .where('fence', '=', of.fence)
-    .where('outcome', 'in', ['failed', 'released'])
+    .where('outcome', 'in', ['failed', 'released', 'cancelled'])
     .executeTakeFirst()
   return line !== undefined
 }

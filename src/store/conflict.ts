@@ -1,14 +1,26 @@
 /** Records a launch that lost: what it wanted, why it could not, and who stood in the way. */
+import { v7 as uuidv7 } from 'uuid'
 import type { Conflict } from '../model/outcome.ts'
 import type { ClaimRequest } from './claim.ts'
 import type { Store } from './tables.ts'
 
-export async function recordConflict(store: Store, request: Pick<ClaimRequest, 'task' | 'window' | 'instance'>, { reason, taskKey, holder }: Conflict): Promise<void> {
+/** @param launchId new for each launch: recorded again after a lost answer, it is still one line */
+export async function recordConflict(store: Store, request: Pick<ClaimRequest, 'task' | 'window' | 'instance'>, conflict: Conflict, launchId: string = uuidv7()): Promise<void> {
+  try {
+    await insertLine(store, request, conflict, launchId)
+  } catch (error) {
+    const diagnosis = store.diagnose(error)
+    if (diagnosis.kind !== 'duplicate' || diagnosis.constraint !== 'task_attempts_launch_id') throw error
+  }
+}
+
+async function insertLine(store: Store, request: Pick<ClaimRequest, 'task' | 'window' | 'instance'>, { reason, taskKey, holder }: Conflict, launchId: string): Promise<void> {
   const { task, window, instance } = request
   await store.statement((db) =>
     db
       .insertInto('task_attempts')
       .values({
+        launch_id: launchId,
         task_key: taskKey,
         task_name: task,
         window_start: window && store.instant(window.start),

@@ -34,6 +34,13 @@ export async function counterOf(db: Db, scope: string): Promise<bigint> {
   return BigInt(row?.counter ?? 0)
 }
 
+/** No new scope begins at or below this fence any more. Never lowers the floor. */
+export async function raiseFloor(tx: Db, fence: bigint): Promise<void> {
+  if ((await counterOf(tx, FLOOR_SCOPE)) >= fence) return
+  const raised = await tx.updateTable('task_fences').set({ counter: sql<bigint>`case when counter < ${fence} then ${fence} else counter end` }).where('scope', '=', FLOOR_SCOPE).executeTakeFirstOrThrow()
+  if (raised.numUpdatedRows === 0n) await tx.insertInto('task_fences').values({ scope: FLOOR_SCOPE, counter: fence }).execute()
+}
+
 /**
  * Raises the counter of every scope by `by`, and the floor under scopes that are still unknown to above all of them:
  * after a restored backup, the fences that were handed out in the lost time lie behind. Never lowers one.

@@ -1,9 +1,9 @@
 /** Reads runs and their history for people and programs. */
-import { sql } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import type { HistoryLine, Run } from '../model/run.ts'
 import type { Status } from '../model/states.ts'
 import { runOf, selectRuns } from './read-run.ts'
-import type { Store } from './tables.ts'
+import type { Store, TaskAttempts } from './tables.ts'
 
 export interface RunFilter {
   readonly task?: string | undefined
@@ -24,8 +24,6 @@ export async function listRuns(store: Store, { task, status, since, limit }: Run
 
 /** Everything that happened to a key, in order: attempts that ended, launches that lost, and the attempt on the run's row last. */
 export async function readHistory(store: Store, taskKey: string): Promise<HistoryLine[]> {
-  const at = (value: unknown) => store.readInstant(value)
-  const number = (value: bigint | number | string | null) => (value === null ? null : Number(value))
   const rows = await store.db
     .selectFrom('task_run_history')
     .selectAll()
@@ -33,7 +31,13 @@ export async function readHistory(store: Store, taskKey: string): Promise<Histor
     .orderBy(sql`case when ended_at is null then 1 else 0 end`)
     .orderBy('ended_at')
     .execute()
-  return rows.map((row) => ({
+  return rows.map((row) => historyLine(store, row))
+}
+
+export function historyLine(store: Store, row: Selectable<TaskAttempts>): HistoryLine {
+  const at = (value: unknown) => store.readInstant(value)
+  const number = (value: bigint | number | string | null) => (value === null ? null : Number(value))
+  return {
     taskKey: row.task_key,
     task: row.task_name,
     windowStart: at(row.window_start),
@@ -57,5 +61,5 @@ export async function readHistory(store: Store, taskKey: string): Promise<Histor
     heldByPid: number(row.held_by_pid),
     heldByLauncher: row.held_by_launcher,
     heldSince: at(row.held_since),
-  }))
+  }
 }

@@ -17,7 +17,7 @@ export function isDue(store: Store): RawBuilder<boolean> {
 export function selectRuns(store: Store, db: Db = store.db) {
   return db.selectFrom('task_runs').select([
     'task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'status', 'available_at', 'concurrency_key', 'attempt', 'max_attempts', 'fence',
-    'instance_id', 'host', 'pid', 'process_identity', 'launcher', 'lease_seconds', 'started_at', 'heartbeat_at', 'finished_at', 'created_at',
+    'instance_id', 'host', 'pid', 'process_identity', 'launcher', 'lease_seconds', 'started_at', 'heartbeat_at', 'finished_at', 'created_at', 'cancel_requested_at',
     'failure_reason', 'exit_code', 'error', 'output_tail',
     sql<number>`case when ${leaseIsOver(store)} then 1 else 0 end`.as('lease_over'),
     sql<number>`case when ${isDue(store)} then 1 else 0 end`.as('due'),
@@ -61,6 +61,7 @@ export function runOf(store: Store, row: RunRow): Run {
     heartbeatAt: at(row.heartbeat_at),
     finishedAt: at(row.finished_at),
     createdAt: at(row.created_at)!,
+    cancelRequestedAt: at(row.cancel_requested_at),
     failureReason: row.failure_reason satisfies FailureReason | null,
     exitCode: row.exit_code,
     error: row.error,

@@ -24,10 +24,12 @@ export interface Transition {
   readonly later?: RawBuilder<Date> | undefined
   readonly reason?: FailureReason
   readonly ending?: Ending
+  /** When the attempt ended, where that was before now. */
+  readonly endedAt?: Date
 }
 
 /** @returns true when the row was ours to move and has moved; false when somebody else was first, and nothing changed */
-export async function transition(store: Store, db: Db, { move, of, onlyIf, set = {}, later, reason, ending = {} }: Transition): Promise<boolean> {
+export async function transition(store: Store, db: Db, { move, of, onlyIf, set = {}, later, reason, ending = {}, endedAt }: Transition): Promise<boolean> {
   const { from, to, history } = MOVES[move]
   let update = db
     .updateTable('task_runs')
@@ -40,7 +42,7 @@ export async function transition(store: Store, db: Db, { move, of, onlyIf, set =
   const { numUpdatedRows } = await update.executeTakeFirstOrThrow()
   if (numUpdatedRows > 1n) throw new LedgerError('INTERNAL', `${move} of ${of.taskKey} moved ${numUpdatedRows} rows; a key has at most one`, { taskKey: of.taskKey })
   if (numUpdatedRows === 0n) return false
-  if (history) await recordAttempt(store, db, of, history, reason ?? null, ending)
+  if (history) await recordAttempt(store, db, of, history, reason ?? null, ending, endedAt ? store.instant(endedAt) : store.now())
   return true
 }
 
@@ -49,6 +51,7 @@ export function columnsOf(store: Store, to: string, reason: FailureReason | unde
   const over = to === 'completed' || to === 'failed'
   return {
     ...(to !== 'processing' && { active_key: null }),
+    ...(to === 'pending' && { cancel_requested_at: null }),
     finished_at: over ? store.now() : null,
     failure_reason: to === 'failed' ? (reason ?? 'error') : null,
     exit_code: over ? (ending.exitCode ?? null) : null,
@@ -63,11 +66,11 @@ export function placeInLine(to: string, later: RawBuilder<Date> | undefined): Ch
 }
 
 /** Copies who it was and when from the row that has just moved. */
-async function recordAttempt(store: Store, db: Db, of: Transition['of'], outcome: string, reason: FailureReason | null, ending: Ending): Promise<void> {
+async function recordAttempt(store: Store, db: Db, of: Transition['of'], outcome: string, reason: FailureReason | null, ending: Ending, endedAt: RawBuilder<Date>): Promise<void> {
   const copied = ['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'instance_id', 'host', 'pid', 'launcher', 'fence', 'started_at', 'heartbeat_at'].map((c) => sql.ref(c))
   await sql`
     insert into ${store.table('task_attempts')} (${sql.join(copied)}, attempt, outcome, reason, exit_code, error, output_tail, ended_at)
     select ${sql.join(copied)}, ${sql.lit(of.attempt)}, ${sql.lit(outcome)}, ${reason ? sql.lit(reason) : sql`null`},
-      ${ending.exitCode ?? null}, ${ending.error ?? null}, ${ending.outputTail ?? null}, ${store.now()}
+      ${ending.exitCode ?? null}, ${ending.error ?? null}, ${ending.outputTail ?? null}, ${endedAt}
     from ${store.table('task_runs')} where task_key = ${of.taskKey}`.execute(db)
 }

@@ -31,7 +31,7 @@ eachDatabase('runs and show', (db) => {
     const [run = {}] = parsed((await ledger.run(['runs', '--task', 'news', '--json'])).stdout)
     assert.deepEqual(Object.keys(run), [
       'task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'status', 'attempt', 'max_attempts', 'fence', 'available_at', 'instance_id', 'host', 'pid', 'launcher', 'lease_seconds',
-      'lease_over', 'started_at', 'heartbeat_at', 'finished_at', 'created_at', 'failure_reason', 'exit_code', 'error', 'output_tail',
+      'lease_over', 'started_at', 'heartbeat_at', 'finished_at', 'created_at', 'cancel_requested_at', 'failure_reason', 'exit_code', 'error', 'output_tail',
     ])
     assert.deepEqual(
       [run['task_key'], run['window_start'], run['window_end'], run['window_zone'], run['status'], run['attempt'], run['fence'], run['host'], run['launcher'], run['lease_over'], run['exit_code'], run['output_tail']],

@@ -89,6 +89,15 @@ for (const name of ['mysql', 'mariadb'] as const) {
 }
 
 onlyOn('mysql', 'MySQL', (db) => {
+  it('the primary key of a table that is not the ledger\'s is not ours', async (t) => {
+    const store = await openStore(await db.url())
+    t.after(() => store.close())
+    await sql`create table audit (id integer primary key)`.execute(store.db)
+    const insert = () => sql`insert into audit values (1)`.execute(store.db)
+    await insert()
+    assert.deepEqual(await insert().catch((error: unknown) => store.diagnose(error)), { kind: 'duplicate', constraint: 'audit.primary' })
+  })
+
   it('a database that was set read-only refuses a launch by name', async (t) => {
     const url = await db.url()
     await migrate(url)

@@ -25,6 +25,15 @@ onlyOn('sqlite', 'SQLite', (db) => {
     await (await openLedger(url)).close()
   })
 
+  it('the primary key of a table that is not the ledger\'s is not ours', async (t) => {
+    const store = await openStore(await db.url())
+    t.after(() => store.close())
+    await sql`create table audit (id integer primary key)`.execute(store.db)
+    const insert = () => sql`insert into audit values (1)`.execute(store.db)
+    await insert()
+    assert.deepEqual(await insert().catch((error: unknown) => store.diagnose(error)), { kind: 'duplicate', constraint: 'audit_id' })
+  })
+
   it(`case 97: ${PROCESSES} processes that open an empty file at once claim each window once, and never hear that it is busy`, async (t) => {
     const empty = await db.url()
     const claimers = Array.from({ length: PROCESSES }, () => startFixture(t, 'dialect/fixture-claimer.ts', [empty, String(WINDOWS)]))

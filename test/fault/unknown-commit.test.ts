@@ -95,6 +95,29 @@ eachServerLedger('unknown commit', (bench, { name }) => {
     }
   }
 
+  it('a conflict whose record was carried out unheard is recorded once', async () => {
+    const held = await claimed({ task: bench.task(), key: 'a' })
+    const harmed = proxy.harm(/insert into \S*task_attempts/, REPLY_LOST)
+    assert.equal((await ledger.claim({ task: held.task, key: 'a' })).status, 'conflict')
+    assert.equal(harmed(), 1)
+    assert.deepEqual(await bench.outcomes(held.taskKey), ['conflict held'])
+    await held.complete()
+  })
+
+  for (const [title, act, status] of [
+    ['a cancel', (key: string) => ledger.operator.cancel(key), 'cancelled'],
+    ['a release by hand', (key: string) => ledger.operator.release(key, { force: true }), 'released'],
+  ] as const) {
+    it(`${title} whose COMMIT was carried out unheard is done once, recorded once, and told as done`, async () => {
+      const held = await claimed({ task: bench.task(), key: 'a', maxAttempts: 3, backoff: 0 })
+      if (status === 'cancelled') await held.fail('broken')
+      const harmed = proxy.harm(COMMIT, REPLY_LOST)
+      assert.equal((await act(held.taskKey)).status, status)
+      assert.equal(harmed(), 1)
+      assert.equal((await ledger.operator.actions({ taskKey: held.taskKey })).length, 1)
+    })
+  }
+
   it('case 36: a claim that the server rolled back at COMMIT is made again, as the first attempt', async () => {
     const [error] = ROLLED_BACK[name]
     const task = bench.task()

@@ -1,13 +1,14 @@
 /** Heartbeats by our own monotonic clock: an owner that cannot renew gives up before its lease ends, whatever hangs. */
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it, mock, type TestContext } from 'node:test'
+import type { Beat } from '../../src/store/close.ts'
 import { Heart, type LossReason } from '../../src/runtime/heart.ts'
 
 const holder = { taskKey: 'task:one', instanceId: 'a', attempt: 1, fence: 1n }
 const LEASE = { leaseMs: 1000, heartbeatMs: 200 }
 
 /** A heart under a clock that moves when the test says so. What it does is written down with the time. */
-function heartbeats(t: TestContext, answer: (beat: number) => Promise<boolean> | boolean, { leaseMs, heartbeatMs } = LEASE, claimedAgo = 0) {
+function heartbeats(t: TestContext, answer: (beat: number) => Promise<boolean | Beat> | boolean | Beat, { leaseMs, heartbeatMs } = LEASE, claimedAgo = 0) {
   let now = 1_000_000
   const heard: string[] = []
   const hear = (what: string) => heard.push(`${now - 1_000_000} ${what}`)
@@ -16,10 +17,10 @@ function heartbeats(t: TestContext, answer: (beat: number) => Promise<boolean> |
   let beats = 0
   const beat = async () => {
     hear('beat')
-    return answer(++beats)
+    return beatOf(await answer(++beats))
   }
   const lost = mock.fn((reason: LossReason) => void hear(`lost ${reason}`))
-  const heart = new Heart(beat, holder, { leaseMs, heartbeatMs }, now - claimedAgo, { renewed: () => void hear('renewed'), missed: (error) => void hear(`missed ${(error as Error).message}`), lost })
+  const heart = new Heart(beat, holder, { leaseMs, heartbeatMs }, now - claimedAgo, { renewed: () => void hear('renewed'), cancelled: () => void hear('cancelled'), missed: (error) => void hear(`missed ${(error as Error).message}`), lost })
   /** In small steps, so that what was awaited goes on in between. */
   const pass = async (ms: number, step = 10) => {
     for (let passed = 0; passed < ms; passed += step) {
@@ -30,6 +31,11 @@ function heartbeats(t: TestContext, answer: (beat: number) => Promise<boolean> |
   }
   t.after(() => heart.stop())
   return { heart, heard, lost, pass }
+}
+
+/** Whether the row is still ours stands for the usual answers. */
+function beatOf(answer: boolean | Beat): Beat {
+  return typeof answer === 'string' ? answer : answer ? 'renewed' : 'lost'
 }
 
 const cut = () => Promise.reject(new Error('cut'))
@@ -112,7 +118,7 @@ describe('heart', () => {
 
   it('case 16: a lease of months does not overflow its timers', async (t) => {
     const timers = t.mock.method(globalThis, 'setTimeout')
-    const heart = new Heart(async () => true, holder, { leaseMs: 90 * 86_400_000, heartbeatMs: 30 * 86_400_000 }, Number(process.hrtime.bigint()) / 1e6, { lost: () => assert.fail('lost at once') })
+    const heart = new Heart(async () => 'renewed', holder, { leaseMs: 90 * 86_400_000, heartbeatMs: 30 * 86_400_000 }, Number(process.hrtime.bigint()) / 1e6, { lost: () => assert.fail('lost at once') })
     heart.stop()
     const delays = timers.mock.calls.map(({ arguments: [, delay] }) => Number(delay))
     assert.ok(delays.length === 2 && delays.every((delay) => delay > 0 && delay <= 2 ** 31 - 1), delays.join())

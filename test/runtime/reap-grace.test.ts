@@ -89,7 +89,7 @@ eachLedger('case 89: grace', (bench) => {
     line.isCut = false
     await reaper.reap()
 
-    assert.equal(await heartbeat(bench.store, owner), true)
+    assert.equal(await heartbeat(bench.store, owner), 'renewed')
     clock.pass(LEASE_SECONDS)
     await heartbeat(bench.store, owner)
     assert.deepEqual(await reaper.reap(), [])

@@ -9,6 +9,8 @@ import { setImmediate } from 'node:timers/promises'
 import { Claim } from '../../src/runtime/claim.ts'
 import type { Launch } from '../../src/runtime/launch.ts'
 import type { Ledger } from '../../src/runtime/ledger.ts'
+import { monotonicMs } from '../../src/runtime/heart.ts'
+import { ThreadedPacemaker } from '../../src/runtime/threaded-pacemaker.ts'
 import { readRun } from '../../src/store/read-run.ts'
 import { eachLedger, everybodyDied, request } from '../support/ledgers.ts'
 
@@ -75,6 +77,21 @@ eachLedger('threaded heartbeats', (bench) => {
 
     assert.deepEqual([lost.signal.reason.code, kept.signal.aborted], ['LEASE_LOST', false])
     await kept.complete()
+  })
+
+  it('until the thread has its eye on a lease, this one has', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] })
+    const pacemaker = new ThreadedPacemaker(bench.url)
+    const lost: string[] = []
+    pacemaker.start({ taskKey: 'a', instanceId: 'b', attempt: 1, fence: 1n }, { leaseMs: 1000, heartbeatMs: 200 }, monotonicMs(), { lost: (reason) => lost.push(reason) })
+
+    t.mock.timers.tick(700)
+    const early = [...lost]
+    t.mock.timers.tick(60)
+
+    assert.deepEqual([early, lost], [[], ['not_renewed']]) // All in one turn: the thread cannot have said a word.
+    t.mock.timers.reset()
+    await pacemaker.close()
   })
 
   // The last of the suite: it closes the ledger.

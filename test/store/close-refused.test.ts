@@ -9,10 +9,10 @@ import type { Store } from '../../src/store/tables.ts'
 import { eachLedger, everybodyDied, instance, nobodyDied, request } from '../support/ledgers.ts'
 
 const verbs: Record<string, (store: Store, of: Holder) => Promise<boolean>> = {
-  heartbeat,
+  heartbeat: async (store, of) => (await heartbeat(store, of)) !== 'lost',
   complete: (store, of) => complete(store, of, { exitCode: 0, outputTail: 'late' }),
-  fail: (store, of) => fail(store, of, 'error', { error: 'late' }, null),
-  retry: (store, of) => fail(store, of, 'error', { error: 'late' }, 0),
+  fail: async (store, of) => (await fail(store, of, 'error', { error: 'late' }, null)) !== 'lost',
+  retry: async (store, of) => (await fail(store, of, 'error', { error: 'late' }, 0)) !== 'lost',
   release: (store, of) => release(store, of, { error: 'late' }),
 }
 

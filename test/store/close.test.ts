@@ -14,7 +14,7 @@ eachLedger('close', (bench) => {
     await bench.age(held.taskKey, 59)
     const before = await bench.row(held.taskKey)
 
-    assert.equal(await heartbeat(bench.store, held), true)
+    assert.equal(await heartbeat(bench.store, held), 'renewed')
 
     const after = await bench.row(held.taskKey)
     assert.deepEqual({ ...after, heartbeat_at: null }, { ...before, heartbeat_at: null })
@@ -26,7 +26,7 @@ eachLedger('close', (bench) => {
     const held = await bench.claim(request(bench.task()))
     await bench.age(held.taskKey)
 
-    assert.deepEqual([await heartbeat(bench.store, held), (await readRun(bench.store, held.taskKey))?.leaseOver], [true, false])
+    assert.deepEqual([await heartbeat(bench.store, held), (await readRun(bench.store, held.taskKey))?.leaseOver], ['renewed', false])
     await bench.age(held.taskKey)
     assert.equal(await complete(bench.store, held, {}), true)
   })
@@ -42,7 +42,7 @@ eachLedger('close', (bench) => {
 
       const beats = [await heartbeat(still, outcome as Claimed), await heartbeat(still, outcome as Claimed)]
 
-      assert.deepEqual(beats, [true, true])
+      assert.deepEqual(beats, ['renewed', 'renewed'])
     }
   })
 

@@ -39,12 +39,13 @@ eachLedger('transition', (bench) => {
     const { from, to, history } = MOVES[name]
     it(`${name} moves a ${from} run to ${to} and leaves ${history ?? 'no line'}`, async () => {
       const of = await runIn(from)
+      const before = await bench.outcomes(of.taskKey)
 
       assert.equal(await move(name, of), true)
 
       const row = await bench.row(of.taskKey)
       assert.deepEqual([row['status'], row['active_key'], row['finished_at'] !== null], [to, null, to === 'completed' || to === 'failed'])
-      assert.deepEqual(await bench.outcomes(of.taskKey), history === null ? [] : [history])
+      assert.deepEqual(await bench.outcomes(of.taskKey), [...before, ...(history === null ? [] : [history])])
     })
 
     it(`${name} refuses a run in any other state and changes nothing`, async () => {
@@ -57,6 +58,15 @@ eachLedger('transition', (bench) => {
       }
     })
   }
+
+  it('no move is made by a writer that believes in another attempt', async () => {
+    for (const name of moves) {
+      const of = await runIn(MOVES[name].from)
+      const before = await bench.row(of.taskKey)
+      assert.equal(await move(name, { ...of, attempt: of.attempt + 1 }), false, name)
+      assert.deepEqual(await bench.row(of.taskKey), before)
+    }
+  })
 
   it('a write that would move two rows is a bug, said loudly and rolled back', async () => {
     const { store } = bench
@@ -75,9 +85,12 @@ describe('moves', () => {
     .map((file) => ({ file, code: readFileSync(join(import.meta.dirname, '../../src', file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '') }))
   const filesWith = (pattern: RegExp) => files.filter(({ code }) => pattern.test(code)).map(({ file }) => file)
 
-  it('are those of the design, between its states, and a run that is over moves nowhere', () => {
-    const drawn = ['pending -> processing', 'processing -> completed', 'processing -> failed', 'processing -> pending']
-    assert.deepEqual([...new Set(Object.values(MOVES).map(({ from, to }) => `${from} -> ${to}`))].toSorted(), drawn)
+  it('are those of the design, between its states, and a run that is over moves only by an operator', () => {
+    const arrows = (moves: readonly (readonly [string, { from: string; to: string }])[]) => [...new Set(moves.map(([, { from, to }]) => `${from} -> ${to}`))].toSorted()
+    const isOperators = ([name]: readonly [string, unknown]) => ['cancel', 'reopen', 'redo'].includes(name)
+    const moves = Object.entries(MOVES)
+    assert.deepEqual(arrows(moves.filter((move) => !isOperators(move))), ['pending -> processing', 'processing -> completed', 'processing -> failed', 'processing -> pending'])
+    assert.deepEqual(arrows(moves.filter(isOperators)), ['completed -> pending', 'failed -> pending', 'pending -> failed'])
     assert.deepEqual(STATUSES, ['pending', 'processing', 'completed', 'failed'])
   })
 
@@ -85,10 +98,11 @@ describe('moves', () => {
     for (const name of Object.keys(MOVES)) assert.notDeepEqual(filesWith(new RegExp(`'${name}'`)).filter((file) => file.startsWith('store/')), [], name)
   })
 
-  it('no other code updates a run, but the heartbeat, which writes nothing but itself', () => {
-    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/), ['store/close.ts', 'store/transition.ts'])
-    const sets = files.find(({ file }) => file === 'store/close.ts')!.code.match(/\.set\(.*\)/g)
-    assert.deepEqual(sets, ['.set({ heartbeat_at: store.now() })'])
+  it('no other code updates a run, but the heartbeat and the request to cancel, which write nothing but themselves', () => {
+    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/).toSorted(), ['store/close.ts', 'store/operate.ts', 'store/transition.ts'])
+    const setsOf = (name: string) => files.find(({ file }) => file === name)!.code.match(/\.set\(.*\)/g)
+    assert.deepEqual(setsOf('store/close.ts'), ['.set({ heartbeat_at: store.now() })'])
+    assert.deepEqual(setsOf('store/operate.ts'), ['.set({ cancel_requested_at: sql`coalesce(cancel_requested_at, ${store.now()})` })'])
   })
 
   it('rows are inserted as processing by a claim, as pending by the queue, and by nobody else', () => {

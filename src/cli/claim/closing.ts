@@ -6,6 +6,7 @@ import { withLedger } from '../database.ts'
 import { EXIT } from '../exit.ts'
 import { text, wholeNumber } from '../flags.ts'
 import { jsonLine } from '../log.ts'
+import { releaseByHand } from '../operate.ts'
 import { CLAIM_FLAG, claimOf } from './claim-of.ts'
 
 const WHICH = `
@@ -47,6 +48,7 @@ export const heartbeatCommand = command({
 Usage: runledger heartbeat [--claim JSON]
 
 Renews the lease of a claim; call it at least every third of the lease, or let 'runledger claim --hold' do it.
+Exits with 72 when an operator has cancelled the run: stop, then call 'runledger fail'.
 `,
   async speak(claim, _, { leaseMs }) {
     await claim.heartbeat()
@@ -83,21 +85,37 @@ Records that this attempt failed. With attempts left (claim --max-attempts) the 
   options: { error: { type: 'string' }, 'exit-code': { type: 'string' }, final: { type: 'boolean' } },
   async speak(claim, flags) {
     const exitCode = wholeNumber(flags, 'exit-code', 0, 255) ?? null
-    const { retryInMs } = await claim.fail(text(flags, 'error') ?? 'failed', { reason: exitCode === null ? 'error' : 'exit', exitCode, final: flags['final'] === true })
-    return { status: 'failed', retry_in_seconds: retryInMs === null ? null : retryInMs / 1000 }
+    const { retryInMs, cancelled } = await claim.fail(text(flags, 'error') ?? 'failed', { reason: exitCode === null ? 'error' : 'exit', exitCode, final: flags['final'] === true })
+    return { status: cancelled ? 'cancelled' : 'failed', retry_in_seconds: retryInMs === null ? null : retryInMs / 1000 }
   },
 })
 
-export const releaseCommand = command({
+const releaseOwn = command({
   name: 'release',
-  summary: 'give a claimed run back',
+  summary: 'give a claimed run back, or free one of a dead holder',
   help: `
 Usage: runledger release [--claim JSON]
+       runledger release KEY [--force] [--because TEXT] [--by NAME] [--json]
 
 Gives the run back unbegun: it is pending at once, and the attempt is not counted.
+
+With a KEY it is an operator's word: closes the attempt of a holder that is gone, so that the run can be claimed again.
+Where the holder's lease still runs and this host cannot prove its death, that takes --force; should it live after all,
+its writes are refused, and it is told so. What was done, by whom and why is recorded.
+
+  --force          you know that the holder is dead
+  --because TEXT   why
+  --by NAME        who does it (the user of this process; behind sudo, who called it)
 `,
+  options: { force: { type: 'boolean' }, because: { type: 'string' }, by: { type: 'string' } },
   async speak(claim) {
     await claim.release()
     return { status: 'released' }
   },
 })
+
+export const releaseCommand: Command = {
+  ...releaseOwn,
+  help: `${releaseOwn.help.trimEnd()}\nWith a KEY also: 1 there is no such run; 73 refused, and nothing was changed.\n`,
+  run: (invocation, io) => (invocation.words.length > 0 ? releaseByHand(invocation, io) : releaseOwn.run(invocation, io)),
+}

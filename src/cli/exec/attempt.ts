@@ -1,5 +1,5 @@
 /** One attempt: the claim's lease kept, the child run, and its end recorded. */
-import { isLedgerError, type Claim, type Ledger } from '../../index.ts'
+import { isLedgerError, type Claim, type Ledger, type LedgerError } from '../../index.ts'
 import { boundText } from '../../model/text.ts'
 import type { Io } from '../command.ts'
 import { EXIT } from '../exit.ts'
@@ -48,7 +48,7 @@ export const GRACE_PART_OF_LEASE = 0.1
 const WATCHDOG_PART_OF_LEASE = 0.8
 
 /** Why the child was told to end before it did by itself. */
-type Cut = 'timeout' | 'lease' | null
+type Cut = 'timeout' | 'lease' | 'cancel' | null
 
 export async function runAttempt(claim: Claim, scene: AttemptScene): Promise<AttemptEnd> {
   const { ledger, log, stop } = scene
@@ -115,12 +115,13 @@ async function supervise(claim: Claim, child: Child, scene: AttemptScene): Promi
     cut ??= why
     void child.terminate('SIGTERM', graceMs)
   }
-  const onLeaseLost = () => {
+  const onAbort = () => {
+    if ((claim.signal.reason as LedgerError).code === 'RUN_CANCELLED') return endEarly('cancel')
     graceMs = Math.min(graceMs, claim.leaseMs * GRACE_PART_OF_LEASE) // When the lease is over, somebody else may begin.
     endEarly('lease')
   }
-  claim.signal.addEventListener('abort', onLeaseLost)
-  if (claim.signal.aborted) onLeaseLost()
+  claim.signal.addEventListener('abort', onAbort)
+  if (claim.signal.aborted) onAbort()
   const stopTimer = scene.timeoutMs === null ? () => {} : startTimer(scene.timeoutMs, () => endEarly('timeout'))
   const unguide = scene.stop.guide(child)
   try {
@@ -130,7 +131,7 @@ async function supervise(claim: Claim, child: Child, scene: AttemptScene): Promi
   } finally {
     unguide()
     stopTimer()
-    claim.signal.removeEventListener('abort', onLeaseLost)
+    claim.signal.removeEventListener('abort', onAbort)
   }
 }
 
@@ -153,6 +154,7 @@ async function record(claim: Claim, { stop, givesBack }: AttemptScene, tell: Tel
   const exitCode = exitCodeOf(end)
   const outputTail = boundText(end.outputTail, TAIL_BYTES, 'tail', end.unkeptBytes)
   if (cut === 'lease') throw claim.signal.reason
+  if (cut === 'cancel') return recordFailure(claim, tell, exitCode, 'cancelled', { error: 'an operator cancelled the run', outputTail })
   if (cut === 'timeout') return recordFailure(claim, tell, EXIT.timeout, 'timeout', { error: 'the job ran into --timeout', outputTail })
   if (givesBack && stop.by !== null && exitCode !== 0) {
     await claim.release({ error: `the job was ended, for the worker was told to stop by ${stop.by}`, exitCode, outputTail })
@@ -169,8 +171,8 @@ async function record(claim: Claim, { stop, givesBack }: AttemptScene, tell: Tel
   return { exitCode, retryInMs: null }
 }
 
-async function recordFailure(claim: Claim, tell: Tell, exitCode: number, reason: 'exit' | 'signal' | 'timeout', ending: { error: string; outputTail?: string }): Promise<AttemptEnd> {
-  const { retryInMs } = await claim.fail(ending.error, { reason, exitCode, ...ending })
-  tell({ status: 'failed', reason, exit_code: exitCode, retry_in: retryInMs === null ? null : `${Math.round(retryInMs) / 1000}s` })
+async function recordFailure(claim: Claim, tell: Tell, exitCode: number, reason: 'exit' | 'signal' | 'timeout' | 'cancelled', ending: { error: string; outputTail?: string }): Promise<AttemptEnd> {
+  const { retryInMs, cancelled } = await claim.fail(ending.error, { reason, exitCode, ...ending })
+  tell({ status: 'failed', reason: cancelled ? 'cancelled' : reason, exit_code: exitCode, retry_in: retryInMs === null ? null : `${Math.round(retryInMs) / 1000}s` })
   return { exitCode, retryInMs }
 }

@@ -22,6 +22,9 @@ export interface Performance {
   readonly graceMs: number
 }
 
+/** Timers beyond 2^31 - 1 ms fire at once; nobody has ever waited for one of 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 export type PerformEnd = 'over' | 'abandoned'
 
 /**
@@ -65,14 +68,15 @@ async function workUntil(run: WorkRun, payload: unknown, { handler, timeoutMs, g
   const { timeoutSeconds } = run.taken
   const limitMs = timeoutSeconds === null ? timeoutMs : timeoutSeconds * 1000
   const work = start(handler, payload, run)
-  const timer = limitMs === null ? undefined : setTimeout(() => run.stop(new Error(`the run's time of ${limitMs} ms is over`)), Math.min(limitMs, 2 ** 31 - 1))
+  const timeIsOver = limitMs === null ? null : new Error(`the run's time of ${limitMs} ms is over`)
+  const timer = limitMs === null ? undefined : setTimeout(() => run.stop(timeIsOver!), Math.min(limitMs, LONGEST_TIMER_MS))
   const end = await Promise.race([work, stopped(run, graceMs)])
   clearTimeout(timer)
   const told = run.isStopped ? run.signal.reason : null
   const abandoned = end === 'abandoned'
   if (end !== 'abandoned' && end.how === 'returned') return { ...end, abandoned } // Whatever it was told meanwhile: the work is done.
   if (told === STOPPING) return { how: 'stopped', abandoned }
-  if (told !== null && limitMs !== null && !run.isLost) return { how: 'timeout', timeoutMs: limitMs, abandoned }
+  if (told !== null && told === timeIsOver) return { how: 'timeout', timeoutMs: limitMs!, abandoned }
   return end === 'abandoned' ? { how: 'thrown', error: told, abandoned } : { ...end, abandoned }
 }
 
@@ -115,8 +119,8 @@ function loseRun(run: WorkRun, tell: Tell): void {
 
 async function recordFailure(run: WorkRun, tell: Tell, reason: FailureReason, error: unknown, final = false): Promise<PerformEnd> {
   try {
-    const { retryInMs } = await run.claim.fail(error, { reason, final })
-    tell({ event: 'failed', run, reason, error, retryInMs })
+    const { retryInMs, cancelled } = await run.claim.fail(error, { reason, final })
+    tell({ event: 'failed', run, reason: cancelled ? 'cancelled' : reason, error, retryInMs })
   } catch (lost) {
     if (!isLedgerError(lost) || lost.code !== 'LEASE_LOST') throw lost
     tell({ event: 'lost', run, error: Object.assign(lost, { cause: error }) })

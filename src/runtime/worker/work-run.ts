@@ -149,6 +149,12 @@ export class WorkRun {
     this.#heart?.renewed?.()
   }
 
+  /** @internal An operator asked for it to stop: it ends as cancelled, whatever attempts are left. */
+  cancel(): void {
+    this.#heart?.cancelled?.()
+    if (!this.isStopped) this.stop(new LedgerError('RUN_CANCELLED', `${this.taskKey} attempt ${this.attempt}: an operator cancelled the run; the work was told to stop`, { taskKey: this.taskKey, attempt: this.attempt }))
+  }
+
   /** @internal */
   lose(reason: LossReason): void {
     if (this.#lost || (this.#withData && reason === 'taken')) return // The beat found our own completion.

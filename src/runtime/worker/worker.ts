@@ -72,7 +72,7 @@ export class Worker {
     this.#health = new Health((event, problem) => this.#tell({ event, problem }))
     this.#completer = new Completer(store, this.#health)
     this.#slots = new Slots({ concurrency: parts.concurrency, perform: (run) => this.#perform(run), unrecorded: () => this.#completer.unrecorded, roomMade: () => this.#loop.room.hint() })
-    this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), lost: (names, reason) => this.#each(names, (run) => run.lose(reason)), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
+    this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), cancelled: (names) => this.#each(names, (run) => run.cancel()), lost: (names, reason) => this.#each(names, (run) => run.lose(reason)), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
     this.#loop = new FetchLoop({
       store, queues,
       health: this.#health,

@@ -1,0 +1,53 @@
+/** A host whose clock says what the demonstration wants: the command line under libfaketime, on a ledger in a SQLite file. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+const BINARY = join(import.meta.dirname, '../../dist/bin/runledger.js')
+
+export interface Said {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export class FakeHost {
+  readonly file: string
+  readonly #library: string
+
+  constructor(file: string) {
+    const [library] = globSync('/usr/lib/*/faketime/libfaketimeMT.so.1')
+    if (library === undefined) throw new Error('libfaketime is not there')
+    this.file = file
+    this.#library = library
+  }
+
+  /** Runs a command that begins at that instant, by its own clock and, as it is the same, by the database's. */
+  async at(instant: Date, args: readonly string[], launcher = 'cron'): Promise<Said> {
+    const child = this.start(instant, args, launcher)
+    const said = { stdout: '', stderr: '' }
+    child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk.toString()))
+    const [code] = (await once(child, 'close')) as [number | null]
+    return { code, ...said }
+  }
+
+  start(instant: Date, args: readonly string[], launcher = 'cron') {
+    const env = {
+      PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', RUNLEDGER_DB: `sqlite:${this.file}`, RUNLEDGER_LAUNCHER: launcher,
+      LD_PRELOAD: this.#library, FAKETIME: `@${instant.toISOString().slice(0, 19).replace('T', ' ')}`, FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    }
+    return spawn(process.execPath, [BINARY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  }
+
+  sql(statement: string): Record<string, unknown>[] {
+    const db = new DatabaseSync(this.file, { readOnly: true })
+    try {
+      return db.prepare(statement).all().map((row) => ({ ...row }))
+    } finally {
+      db.close()
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/** What keeps a ledger in order over the years: retention. */
+import type { Instance } from '../model/run.ts'
+import type { Store } from '../store/tables.ts'
+import { actorOf } from './actor.ts'
+import { prune, type PrunedTask, type PruneOptions } from './prune.ts'
+
+export class Upkeep {
+  readonly #store: Store
+  readonly #patienceMs: number
+  readonly #instance: Instance
+
+  /** Use ledger.upkeep. */
+  constructor(store: Store, patienceMs: number, instance: Instance) {
+    this.#store = store
+    this.#patienceMs = patienceMs
+    this.#instance = instance
+  }
+
+  /**
+   * Takes finished runs away that ended long ago, with their attempts, conflicts and effects, in short transactions
+   * beside running work; a task at a time, as it is done. A window that went never runs again, fences go on growing, and
+   * of each task the newest windows and the newest completed run stay. So do runs with an effect in doubt, effects with a
+   * business key, and runs under a key of the caller's unless `keyed` says otherwise. Any number may prune at once, and
+   * one that was stopped is simply started again.
+   * @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+   */
+  prune(options: PruneOptions): AsyncGenerator<PrunedTask> {
+    return prune(this.#store, this.#patienceMs, actorOf(this.#instance, options.by), options)
+  }
+}
