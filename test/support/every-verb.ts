@@ -1,7 +1,8 @@
 /** Every verb of the ledger once: for databases, schemas and users under which all of them must work. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/ledger.ts'
+import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
+import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
 
 export async function useAll(t: TestContext, url: string): Promise<void> {
