@@ -57,6 +57,8 @@ export interface BatchVerbs<Tables = unknown> {
   readonly often: RawBuilder<unknown>
   /** The same as the text of a parameter, for `insertAbsent`. */
   instantText(date: Date): string
+  /** Text that is JSON, as a value for a column of that type. */
+  asJson(text: Expression<unknown>): RawBuilder<string>
   /** True for what is one of the values, however many: one parameter where the database can. */
   oneOf(value: Expression<unknown>, values: readonly string[]): RawBuilder<boolean>
 

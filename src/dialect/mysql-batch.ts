@@ -12,6 +12,7 @@ export function batchVerbs<Tables>(table: Dialect['table'], diagnose: Dialect['d
     locked: (query) => query.forUpdate(),
     often: sql``,
     instantText,
+    asJson: (text) => sql`${text}`,
     oneOf: (value, values) => sql`${value} in (${sql.join(values)})`,
     // Differs by necessity: there is no NOTIFY; the poll finds what was enqueued.
     announce: async () => {},

@@ -18,6 +18,7 @@ export function batchVerbs<Tables>(table: Dialect['table'], space: string, liste
     locked: (query) => query.forUpdate(),
     often: sql.raw(OFTEN),
     instantText: (date) => date.toISOString(),
+    asJson: (text) => sql`(${text})::json`,
     // As one text: the driver would write an array element by element.
     oneOf: (value, values) => sql`${value} = any(string_to_array(${values.join(SEPARATOR)}, ${sql.lit(SEPARATOR)}))`,
     announce: async (on, queue) => void (await sql`select pg_notify(${CHANNEL}, ${`${space}.${queue}`})`.execute(on)),

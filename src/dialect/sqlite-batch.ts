@@ -12,6 +12,7 @@ export function batchVerbs<Tables>(table: Dialect['table']): BatchVerbs<Tables> 
     locked: (query) => query,
     often: sql``,
     instantText: (date) => date.toISOString(),
+    asJson: (text) => sql`${text}`,
     oneOf: (value, values) => sql`${value} in (select value from json_each(${JSON.stringify(values)}))`,
     // Differs by necessity: a file tells nobody that it was written to; the poll finds it.
     announce: async () => {},

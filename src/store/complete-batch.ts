@@ -46,7 +46,7 @@ async function completeAll(store: Store, db: Db, done: readonly DoneRun[]): Prom
   const lost = new Set<string>()
   for (const part of [plain, ...partsOf(withResult)]) {
     if (part.length === 0) continue
-    const moved = await transitionMany(store, db, { move: 'complete', of: part, set: part[0]!.result === null ? {} : { result: resultOf(part) } })
+    const moved = await transitionMany(store, db, { move: 'complete', of: part, set: part[0]!.result === null ? {} : { result: resultOf(store, part) } })
     if (moved < part.length) for (const key of await notCompleted(store, db, part)) lost.add(key)
   }
   return lost
@@ -56,8 +56,8 @@ function* partsOf(done: readonly DoneRun[]): Iterable<readonly DoneRun[]> {
   for (let at = 0; at < done.length; at += RESULTS_A_STATEMENT) yield done.slice(at, at + RESULTS_A_STATEMENT)
 }
 
-function resultOf(done: readonly DoneRun[]) {
-  return sql<string>`case task_key ${sql.join(done.map(({ taskKey, result }) => sql`when ${taskKey} then ${result}`), sql` `)} end`
+function resultOf(store: Store, done: readonly DoneRun[]) {
+  return store.asJson(sql`case task_key ${sql.join(done.map(({ taskKey, result }) => sql`when ${taskKey} then ${result}`), sql` `)} end`)
 }
 
 /** Which of them are not completed by this very attempt; asked after a write that missed some, or that nobody saw the end of. */
