@@ -56,7 +56,7 @@ export const workCommand: Command = {
       return found.exitCode
     }
     // Its commands do not die with it at once (the watchdogs end them), so its own death proves nothing yet.
-    const ledger = await openLedger(databaseUrl(flags, io.env), { connectTimeout: connectTimeout(flags), owner: { pid: process.pid, provable: false } })
+    const ledger = await openLedger(databaseUrl(flags, io.env), { connectTimeout: connectTimeout(flags), heartbeats: 'loop', owner: { pid: process.pid, provable: false } })
     try {
       const { promise: named, resolve: name } = Promise.withResolvers<Instance>()
       const logOf = (fields: LogFields) => void named.then((instance) => log(logLine(instance, { task: terms.task, ...fields })))

@@ -32,7 +32,7 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './pacemaker-thread.ts'
 export class ThreadedPacemaker implements Pacemaker {
   readonly #url: string
   readonly #pulses = new Map<number, Pulsing>()
-  readonly #groups = new Map<number, GroupEvents>()
+  readonly #groups = new Map<number, { readonly events: GroupEvents; readonly begin: ToThread }>()
   #worker: Worker | undefined
   #nextId = 1
 
@@ -59,8 +59,9 @@ export class ThreadedPacemaker implements Pacemaker {
     const beAlive = () => Atomics.store(alive, 0, BigInt(Math.floor(monotonicMs())))
     beAlive()
     const timer = setInterval(beAlive, Math.min(hungAfterMs / 4, 500)).unref()
-    this.#groups.set(id, events)
-    this.#send({ say: 'group', id, terms, hungAfterMs, alive })
+    const begin: ToThread = { say: 'group', id, terms, hungAfterMs, alive }
+    this.#groups.set(id, { events, begin })
+    this.#worker?.postMessage(begin)
     return {
       hold: (runs) => this.#send({ say: 'hold', id, runs }),
       letGo: (names) => this.#send({ say: 'let_go', id, names }),
@@ -92,12 +93,14 @@ export class ThreadedPacemaker implements Pacemaker {
     // Without its thread no claim is renewed: every one of them is as good as lost, and is told so.
     worker.on('error', (error) => this.#loseAll(error))
     worker.on('exit', () => (this.#worker = undefined))
+    // A new thread knows nothing of the groups of the one before.
+    for (const { begin } of this.#groups.values()) worker.postMessage(begin)
     return worker
   }
 
   #hear(message: FromThread): void {
     const group = this.#groups.get(message.id)
-    if (group) return tellGroup(group, message)
+    if (group) return tellGroup(group.events, message)
     const pulsing = this.#pulses.get(message.id)
     if (!pulsing) return
     const { events, untilWatched } = pulsing
@@ -125,8 +128,7 @@ export class ThreadedPacemaker implements Pacemaker {
 
   #loseAll(cause: unknown): void {
     for (const id of this.#pulses.keys()) this.#forget(id)?.lost('not_renewed', cause)
-    for (const events of this.#groups.values()) events.lost(null, 'not_renewed')
-    this.#groups.clear()
+    for (const { events } of this.#groups.values()) events.lost(null, 'not_renewed')
   }
 
   #forget(id: number): HeartEvents | undefined {

@@ -13,7 +13,7 @@ import { takeBatch } from '../../store/take-batch.ts'
 import { freeKeys } from '../../store/complete-batch.ts'
 import { isDead } from '../acquire.ts'
 import { nameOf } from '../group-heart.ts'
-import { monotonicMs } from '../heart.ts'
+import { monotonicMs, type LossReason } from '../heart.ts'
 import type { Pacemaker, PulseGroup } from '../pacemaker.ts'
 import { settle } from '../settle.ts'
 import { Completer } from './completer.ts'
@@ -48,6 +48,9 @@ export interface WorkerParts {
 /** What is done when the worker stops has this long to be recorded. */
 const RECORDING_MS = 10_000
 
+/** After the heartbeats have ended as a whole. */
+const PAUSE_MS = 5_000
+
 export class Worker {
   readonly #parts: WorkerParts
   readonly #health: Health
@@ -62,6 +65,7 @@ export class Worker {
   #hurry: () => void = () => {}
   #isStopped = false
   #unsure = false
+  #pausedUntil = 0
   #completed = 0
   #failed = 0
 
@@ -72,13 +76,13 @@ export class Worker {
     this.#health = new Health((event, problem) => this.#tell({ event, problem }))
     this.#completer = new Completer(store, this.#health)
     this.#slots = new Slots({ concurrency: parts.concurrency, perform: (run) => this.#perform(run), unrecorded: () => this.#completer.unrecorded, roomMade: () => this.#loop.room.hint() })
-    this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), cancelled: (names) => this.#each(names, (run) => run.cancel()), lost: (names, reason) => this.#each(names, (run) => run.lose(reason)), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
+    this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), cancelled: (names) => this.#each(names, (run) => run.cancel()), lost: (names, reason) => this.#lose(names, reason), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
     this.#loop = new FetchLoop({
       store, queues,
       health: this.#health,
       tasks: [...parts.handlers.keys()],
       pollMs: parts.pollMs,
-      wanted: () => this.#slots.wanted,
+      wanted: () => (monotonicMs() < this.#pausedUntil ? 0 : this.#slots.wanted),
       take: (queue, limit) => this.#take(queue, limit),
       onInterval: () => this.#giveBackStale(),
       reap: () => this.#reap(),
@@ -198,6 +202,15 @@ export class Worker {
     this.#tell({ event: 'reaped', runs: reaped.length })
     const keys = new Set(reaped.flatMap(({ run }) => run.concurrencyKey ?? []))
     if (keys.size > 0) await this.#freeKeys([...keys])
+  }
+
+  /** Without heartbeats, what we claimed now would be lost as well, attempt after attempt. */
+  #lose(names: readonly string[] | null, reason: LossReason): void {
+    if (names === null) {
+      this.#pausedUntil = monotonicMs() + PAUSE_MS
+      this.#tell({ event: 'heartbeat_missed', error: new Error('the thread of the heartbeats has ended') })
+    }
+    this.#each(names, (run) => run.lose(reason))
   }
 
   #each(names: readonly string[] | null, what: (run: WorkRun) => void): void {
