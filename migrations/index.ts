@@ -12,4 +12,5 @@ export const migrations: readonly Migration[] = [
   { name: '0003-actions', load: () => import('./0003-actions.ts') },
   { name: '0004-schedules', load: () => import('./0004-schedules.ts') },
   { name: '0005-retention', load: () => import('./0005-retention.ts') },
+  { name: '0006-queue', load: () => import('./0006-queue.ts') },
 ]

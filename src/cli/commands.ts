@@ -4,6 +4,8 @@ import type { Command } from './command.ts'
 /** In the order of `--help`; each is loaded only when it is asked for. */
 export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
   exec: { summary: 'run a command as the one run of its window', load: async () => (await import('./exec.ts')).execCommand },
+  enqueue: { summary: 'put runs in line for a worker', load: async () => (await import('./enqueue.ts')).enqueueCommand },
+  work: { summary: 'run a command for each run of a task in a queue', load: async () => (await import('./work.ts')).workCommand },
   claim: { summary: 'claim a run for a script in any language', load: async () => (await import('./claim.ts')).claimCommand },
   heartbeat: { summary: 'renew the lease of a claim', load: async () => (await import('./claim/closing.ts')).heartbeatCommand },
   complete: { summary: 'record that a claimed run is done', load: async () => (await import('./claim/closing.ts')).completeCommand },

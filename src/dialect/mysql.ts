@@ -7,6 +7,7 @@ import type { Ddl } from './ddl.ts'
 import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { goodbye } from './goodbye.ts'
+import { batchVerbs } from './mysql-batch.ts'
 import { mariadbCollation } from './mariadb.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { examineMysql } from './mysql-checkup.ts'
@@ -44,12 +45,13 @@ export async function mysql<Tables>(address: ServerAddress, names: LedgerNames, 
     on: async (connection) => names.on(await borrowFor<Tables>('mysql', connection)),
     guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
     outwaitClaims: (scopes) => outwaitClaims(transaction, table('task_fences'), scopes),
+    ...batchVerbs<Tables>(table, diagnose, instantText),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     deleteBy: (on, { table: name, column, index, values }) => deleteBy(on, table(name), sql.id(index === 'primary' ? 'PRIMARY' : names.full(index)), column, values),
     now: () => (options.clock ? sql`(utc_timestamp(6) + interval ${sql.lit(Math.round(options.clock.offsetMs) * 1000)} microsecond)` : sql`utc_timestamp(6)`),
     plusSeconds: (instant, seconds) => sql`timestampadd(microsecond, round(${seconds} * 1e6), ${instant})`,
     secondsBetween: (from, to) => sql`(timestampdiff(microsecond, ${from}, ${to}) / 1e6)`,
-    instant: (date) => sql`cast(${date.toISOString().slice(0, -1).replace('T', ' ')} as datetime(6))`,
+    instant: (date) => sql`cast(${instantText(date)} as datetime(6))`,
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
     examine: () => examineMysql(db as Kysely<unknown>, pool, names, server.product, server.collation),
@@ -58,6 +60,10 @@ export async function mysql<Tables>(address: ServerAddress, names: LedgerNames, 
     close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect
+}
+
+function instantText(date: Date): string {
+  return date.toISOString().slice(0, -1).replace('T', ' ')
 }
 
 interface Server {

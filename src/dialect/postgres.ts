@@ -1,6 +1,6 @@
 /** PostgreSQL: what it does its own way. */
 import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
-import type { PoolClient, PoolConfig } from 'pg'
+import type { ClientConfig, PoolClient, PoolConfig } from 'pg'
 import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
@@ -12,6 +12,8 @@ import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { examinePostgres } from './postgres-checkup.ts'
 import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
+import { batchVerbs } from './postgres-batch.ts'
+import { listen } from './postgres-listen.ts'
 import { OFTEN, preparing } from './postgres-prepared.ts'
 import { deniedIn, missingRights, postgresGrants } from './postgres-rights.ts'
 import { outwaitWriters } from './postgres-writers.ts'
@@ -21,6 +23,7 @@ import { placeOf, type ServerAddress } from './url.ts'
 
 const TIMESTAMPTZ = 1184
 const INT8 = 20
+const JSON_TEXT = 114
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
@@ -48,6 +51,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     on: async (connection) => names.on((await borrowFor<Tables>('postgres', connection)).withSchema(schema)),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
     outwaitClaims: () => outwaitWriters(db as Kysely<unknown>, schema, names.full('task_runs')),
+    ...batchVerbs<Tables>(table, `${schema}.${names.prefix}`, (heard) => listen(() => new pg.Client(clientConfig(address, options)), `${schema}.${names.prefix}`, heard)),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
@@ -94,7 +98,7 @@ async function createSchema<Tables>(tx: Kysely<Tables>, schema: string): Promise
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(tx)
 }
 
-function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
+function clientConfig(address: ServerAddress, options: ConnectOptions): ClientConfig {
   return {
     host: address.host,
     port: address.port,
@@ -102,12 +106,18 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
     ...(address.password !== undefined && { password: address.password }),
     ...(address.database !== undefined && { database: address.database }),
     ssl: tlsOptions(address.tls, address.host),
-    max: options.poolMax,
     connectionTimeoutMillis: options.connectTimeoutMs,
     query_timeout: options.statementTimeoutMs,
-    idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'runledger',
+  }
+}
+
+function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
+  return {
+    ...clientConfig(address, options),
+    max: options.poolMax,
+    idleTimeoutMillis: 30_000,
     types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => parserOf(types, oid, format) },
   }
 }
@@ -116,6 +126,7 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
 function parserOf(types: typeof import('pg').types, oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
   if (oid === INT8) return BigInt
   if (oid === TIMESTAMPTZ) return readTimestamp
+  if (oid === JSON_TEXT) return (text) => text // Parsed by the driver, JSON's null could not be told from no value.
   return types.getTypeParser(oid, format as 'text')
 }
 

@@ -13,6 +13,7 @@ import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { retryTransient } from './retry.ts'
 import { examineSqlite } from './sqlite-checkup.ts'
+import { batchVerbs } from './sqlite-batch.ts'
 import { nodeSqliteDialect } from './sqlite-driver.ts'
 import { diagnose as diagnosed } from './sqlite-errors.ts'
 import { unreachable } from './unreachable.ts'
@@ -40,6 +41,7 @@ export async function sqlite<Tables>(path: string, names: LedgerNames, options: 
     // Differs by necessity: a claim is the one writer while it goes on, and is over before anybody else commits.
     outwaitClaims: async () => true,
     // Differs by necessity: SQLite has no row locks; a writing transaction is alone, so there is nothing to pass over.
+    ...batchVerbs<Tables>(table),
     skipLocked: (query) => query,
     deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),

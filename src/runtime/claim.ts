@@ -20,7 +20,7 @@ import { RECORDING_PATIENCE_MS, settle } from './settle.ts'
 
 export interface ClaimParts {
   readonly store: Store
-  readonly pacemaker: Pacemaker
+  readonly pacemaker: Pick<Pacemaker, 'start'>
   readonly claimed: Omit<Claimed, 'status'>
   readonly instance: Pick<Instance, 'host' | 'pid'>
   readonly task: string
@@ -85,6 +85,11 @@ export class Claim {
   /** How long the claim lasts without a heartbeat. */
   get leaseMs(): number {
     return this.#parts.lease.leaseMs
+  }
+
+  /** Its closing write has been made, or tried to the end. */
+  get isClosed(): boolean {
+    return this.#closed
   }
 
   /** Calls back after each renewal of the lease (for a watchdog in another process). */

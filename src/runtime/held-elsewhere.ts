@@ -3,7 +3,7 @@ import type { ClaimRef } from '../model/claim-ref.ts'
 import type { ClaimParts } from './claim.ts'
 import type { Pacemaker } from './pacemaker.ts'
 
-const NO_BEATS: Pacemaker = { start: () => ({ stop() {} }), close: async () => {} }
+const NO_BEATS: Pick<Pacemaker, 'start'> = { start: () => ({ stop() {} }) }
 
 export function heldElsewhere(ref: ClaimRef): Pick<ClaimParts, 'claimed' | 'task' | 'window' | 'lease' | 'retry' | 'claimedAt' | 'pacemaker'> {
   const { task, window, taskKey, instanceId, attempt, fence, maxAttempts, leaseMs, heartbeatMs, backoffMs } = ref

@@ -1,10 +1,10 @@
 /** The ledger as a program holds it: claims and runs jobs, reaps lost owners, reads the history. */
-import type { ClockOffset } from '../dialect/dialect.ts'
-import { durationMs, type Duration } from '../model/duration.ts'
+import { durationMs } from '../model/duration.ts'
 import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Conflict } from '../model/outcome.ts'
 import type { HistoryLine, Instance, Run } from '../model/run.ts'
+import type { AnyTasks, PayloadOf, Schemas, TaskName } from '../model/tasks.ts'
 import { listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
 import { readRun } from '../store/read-run.ts'
 import { dueRuns } from '../store/recover.ts'
@@ -13,41 +13,22 @@ import type { Store } from '../store/tables.ts'
 import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { Effects } from './effects.ts'
+import type { Enqueued, EnqueueOptions, EnqueueTerms } from './enqueue.ts'
 import { Fences } from './fences.ts'
 import { monotonicMs } from './heart.ts'
 import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
+import type { LedgerOptions } from './ledger-options.ts'
 import { keepWhileAlive, type KeepEnd, type KeepEvents } from './keep.ts'
 import { Operator } from './operator.ts'
-import { openReady, pacemakerOf } from './open-ready.ts'
+import { openReady, pacemakerOf, workerStoreOf } from './open-ready.ts'
 import type { Pacemaker } from './pacemaker.ts'
+import { Queue, type WorkerOptions } from './queue.ts'
 import { settle } from './settle.ts'
 import { Tasks } from './tasks.ts'
 import { Upkeep } from './upkeep.ts'
-
-export interface LedgerOptions {
-  /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
-  readonly connectTimeout?: Duration
-  /**
-   * Where heartbeats run: a `thread` of their own (the default), which a handler that blocks the event loop cannot
-   * stop, or the `loop` of this thread, for a program that never blocks it.
-   */
-  readonly heartbeats?: 'thread' | 'loop'
-  /** The id of this start of this process, where it had to be known before; a UUIDv7 of its own by default. */
-  readonly instanceId?: string
-  /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
-  readonly helpers?: readonly number[] | Promise<readonly number[]>
-  /**
-   * The process that does the work, where it is not this one: claims are made in its name. `provable` says that it lives
-   * as long as the claim is to, so that its death frees the run at once on this host; else the lease alone decides.
-   */
-  readonly owner?: { readonly pid: number; readonly provable: boolean }
-  /** Hears of heartbeats that failed and will be tried again. */
-  readonly onHeartbeatError?: (error: unknown) => void
-  /** Moves the database's clock as this ledger sees it; for tests. */
-  readonly clock?: ClockOffset
-}
+import type { Worker } from './worker/worker.ts'
 
 /** Which run, and which window it accounts for. */
 export type RunRef = Pick<Run, 'taskKey' | 'task' | 'windowStart' | 'windowEnd' | 'windowZone'>
@@ -60,7 +41,7 @@ export interface Completed<T> {
   readonly value: T
 }
 
-export class Ledger {
+export class Ledger<TaskMap = AnyTasks> {
   /** This start of this process, as it stands in the rows of its runs. */
   readonly instance: Instance
   /** The effects of all runs, and the operator's word on those in doubt. */
@@ -76,7 +57,8 @@ export class Ledger {
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
-  readonly #options: LedgerOptions
+  readonly #options: LedgerOptions<TaskMap>
+  readonly #queue: Queue<TaskMap>
   /**
    * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
    * Infinity while that is still to come: the next pass that gets through sets it.
@@ -84,7 +66,7 @@ export class Ledger {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = []) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<TaskMap>, sawOutage = false, helpers: readonly number[] = [], openWorkerStore: () => Promise<Store> = async () => ({ ...store, close: async () => {} })) {
     this.#store = store
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
@@ -95,6 +77,8 @@ export class Ledger {
     this.operator = new Operator(store, patienceMs, this.instance)
     this.tasks = new Tasks(store, patienceMs, this.instance)
     this.upkeep = new Upkeep(store, patienceMs, this.instance)
+    const { schemas = {} as Schemas<TaskMap>, owner } = options
+    this.#queue = new Queue({ store, patienceMs, schemas, pacemaker, openWorkerStore, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -187,6 +171,24 @@ export class Ledger {
     }
   }
 
+  /**
+   * Puts a run in line for a worker. A key that is there already, in whatever state, is a duplicate: a value, and nothing
+   * is changed. With `tx` it is part of what the caller's transaction commits. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+   */
+  async enqueue<Name extends TaskName<TaskMap>>(task: Name, run: EnqueueOptions<PayloadOf<TaskMap, Name>> = {}, terms: EnqueueTerms = {}): Promise<Enqueued> {
+    return (await this.#queue.enqueue(task, [run], terms))[0]!
+  }
+
+  /** As many as you like, all of them or none, in one transaction. @returns what became of each, in order */
+  async enqueueMany<Name extends TaskName<TaskMap>>(task: Name, runs: readonly EnqueueOptions<PayloadOf<TaskMap, Name>>[], terms: EnqueueTerms = {}): Promise<Enqueued[]> {
+    return this.#queue.enqueue(task, runs, terms)
+  }
+
+  /** Starts a worker, which goes on until `stop()`, through outages and all. @throws INVALID_OPTION, DATABASE_UNAVAILABLE */
+  async worker(options: WorkerOptions<TaskMap>): Promise<Worker> {
+    return this.#queue.worker(options)
+  }
+
   /** The newest runs first. */
   async runs(filter: Partial<RunFilter> = {}): Promise<Run[]> {
     return this.#read(() => listRuns(this.#store, { limit: 50, ...filter }))
@@ -201,8 +203,9 @@ export class Ledger {
     })
   }
 
-  /** Ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
+  /** Stops the workers, then ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
   async close(): Promise<void> {
+    await this.#queue.close()
     await Promise.all([this.#pacemaker.close(), this.tasks.quiet()])
     await this.#store.close()
   }
@@ -223,9 +226,9 @@ export class Ledger {
  * migrates itself; a server's schema must be current (`runledger migrate`).
  * @throws INVALID_OPTION, DATABASE_UNAVAILABLE, SCHEMA_BEHIND, SCHEMA_AHEAD
  */
-export async function openLedger(url: string, options: LedgerOptions = {}): Promise<Ledger> {
+export async function openLedger<TaskMap = AnyTasks>(url: string, options: LedgerOptions<TaskMap> = {}): Promise<Ledger<TaskMap>> {
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  return new Ledger(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers)
+  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, options))
 }

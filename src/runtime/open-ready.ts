@@ -1,7 +1,7 @@
 /** What a ledger stands on when it is opened: a store whose schema is ours, and somewhere for its heartbeats. */
 import type { ClockOffset } from '../dialect/dialect.ts'
 import type { Store } from '../store/tables.ts'
-import { openHeartStore, openStore } from './open-store.ts'
+import { openHeartStore, openStore, openWorkerStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
@@ -29,6 +29,15 @@ export async function openReady(url: string, patienceMs: number, clock: ClockOff
 
 /** A database that is only here (in memory, or with a clock of its own) is shared with the heartbeats. */
 export function pacemakerOf(url: string, store: Store, { clock, heartbeats }: { readonly clock?: ClockOffset | undefined; readonly heartbeats?: 'thread' | 'loop' | undefined }): Pacemaker {
-  if (clock !== undefined || /:memory:(\?|$)/.test(url)) return new InlinePacemaker(async () => ({ ...store, close: async () => {} }))
+  if (isOnlyHere(url, clock)) return new InlinePacemaker(async () => ({ ...store, close: async () => {} }))
   return heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
+}
+
+/** The connections of a worker, likewise shared or its own. */
+export function workerStoreOf(url: string, store: Store, { clock }: { readonly clock?: ClockOffset | undefined }): () => Promise<Store> {
+  return isOnlyHere(url, clock) ? async () => ({ ...store, close: async () => {} }) : () => openWorkerStore(url)
+}
+
+function isOnlyHere(url: string, clock: ClockOffset | undefined): boolean {
+  return clock !== undefined || /:memory:(\?|$)/.test(url)
 }

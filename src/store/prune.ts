@@ -2,6 +2,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import { isOfOneRun } from '../model/effect.ts'
 import { LedgerError } from '../model/errors.ts'
+import { raiseFloor } from './fence.ts'
 import type { FinalStatus } from './finished-runs.ts'
 import type { Db, Store } from './tables.ts'
 
@@ -52,6 +53,7 @@ export function takeRuns(store: Store, batch: Batch): Promise<Taken> {
     const held = await stillFinished(store, tx, batch, 'locked')
     const { keys, inDoubt, effects } = await split(tx, held)
     if (keys.length === 0) return { runs: 0, attempts: 0, effects: 0, inDoubt }
+    await keepFences(store, tx, keys)
     if (effects.length > 0) await store.deleteBy(tx, { table: 'task_effects', column: 'effect_key', index: 'primary', values: effects })
     const attempts = await store.deleteBy(tx, { table: 'task_attempts', column: 'task_key', index: 'task_attempts_task_key', values: keys })
     const runs = await store.deleteBy(tx, { table: 'task_runs', column: 'task_key', index: 'primary', values: keys })
@@ -116,4 +118,10 @@ async function split(db: Db, held: readonly string[]): Promise<{ keys: string[];
   const open = new Set(effects.filter(({ status }) => status === 'started' || status === 'in_doubt').map(({ task_key }) => task_key))
   const keys = held.filter((key) => !open.has(key))
   return { keys, inDoubt: open.size, effects: effects.filter(({ effect_key, task_key }) => isOfOneRun(effect_key) && !open.has(task_key)).map(({ effect_key }) => effect_key) }
+}
+
+/** Runs without a concurrency key count their fences within themselves: enqueued anew, such a key must begin above. */
+async function keepFences(store: Store, tx: Db, keys: readonly string[]): Promise<void> {
+  const { highest } = await tx.selectFrom('task_runs').select(sql<bigint | number | string | null>`max(fence)`.as('highest')).where(store.oneOf(sql.ref('task_key'), keys)).where('concurrency_key', 'is', null).where('window_start', 'is', null).executeTakeFirstOrThrow()
+  if (highest !== null) await raiseFloor(tx, BigInt(highest))
 }

@@ -2,6 +2,7 @@
 import { insertUnlessBarred } from './barred.ts'
 import { readRun } from './read-run.ts'
 import type { ClaimRequest } from './claim.ts'
+import { DEFAULT_QUEUE, positionNow } from './line.ts'
 import type { Store } from './tables.ts'
 
 /** @returns false when the key is already there, in whatever state, or may not run: then nothing is recorded */
@@ -29,6 +30,9 @@ export function pendingRun(store: Store, { taskKey, task, window, concurrencyKey
     available_at: store.now(),
     created_at: store.now(),
     concurrency_key: concurrencyKey,
+    ready_queue: DEFAULT_QUEUE,
+    waiting_key: concurrencyKey,
+    position: positionNow(store),
     attempt: 0,
     max_attempts: maxAttempts,
     fence: 0n,

@@ -44,6 +44,13 @@ export interface TaskRuns {
   output_tail: string | null
   payload: string | null
   result: string | null
+  position: ColumnType<bigint | number | string, bigint | undefined, bigint>
+  ready_queue: Generated<string | null>
+  waiting_key: Generated<string | null>
+  due_at: Instant
+  concurrency_limit: Generated<number>
+  backoff_seconds: Generated<number | null>
+  timeout_seconds: Generated<number | null>
 }
 
 export interface TaskAttempts {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { every } from '../../src/model/window/schedule.ts'
-import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/ledger.ts'
+import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
+import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
 
 export async function useAll(t: TestContext, url: string): Promise<void> {
