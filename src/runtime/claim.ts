@@ -15,11 +15,15 @@ import { performEffect, type EffectOptions, type Perform } from './effect.ts'
 import { boundedEnding, errorText, plainerEndings } from './ending.ts'
 import type { LossReason } from './heart.ts'
 import { letGo } from './held.ts'
+import type { Observer } from './observer.ts'
 import type { Pacemaker, Pulse } from './pacemaker.ts'
 import { RECORDING_PATIENCE_MS, settle } from './settle.ts'
+import type { Span } from './telemetry.ts'
+import { writeAcceptable } from './write-acceptable.ts'
 
 export interface ClaimParts {
   readonly store: Store
+  readonly observer: Observer
   readonly pacemaker: Pacemaker
   readonly claimed: Omit<Claimed, 'status'>
   readonly instance: Pick<Instance, 'host' | 'pid'>
@@ -56,6 +60,7 @@ export class Claim {
   readonly #parts: ClaimParts
   readonly #abort = new AbortController()
   readonly #pulse: Pulse
+  readonly #span: Span
   #closed = false
   /** `asked`: by a transaction of the caller's, whose COMMIT we do not see. */
   #withData: 'no' | 'asked' | 'committed' = 'no'
@@ -72,9 +77,13 @@ export class Claim {
     this.maxAttempts = claimed.maxAttempts
     this.fence = claimed.fence
     this.signal = this.#abort.signal
+    this.#span = parts.observer.begin(this.#told)
     this.#pulse = parts.pacemaker.start(this.#holder, parts.lease, parts.claimedAt, {
       renewed: () => this.#onRenewed?.(),
-      missed: (error) => parts.onHeartbeat?.(error),
+      missed: (error) => {
+        parts.observer.tell('heartbeat_missed', { ...this.#told, error: errorText(error).split('\n')[0] })
+        parts.onHeartbeat?.(error)
+      },
       lost: (reason, cause) => this.#lose(reason, cause),
     })
   }
@@ -82,6 +91,16 @@ export class Claim {
   /** How long the claim lasts without a heartbeat. */
   get leaseMs(): number {
     return this.#parts.lease.leaseMs
+  }
+
+  /** The trace that this run is, for another process that does a part of it; null where nothing is traced. */
+  get traceparent(): string | null {
+    return this.#span.traceparent
+  }
+
+  /** What begins in `work` is traced as a part of this run; `ledger.run` does it for its handler. */
+  within<T>(work: () => T): T {
+    return this.#span.within(work)
   }
 
   /** Calls back after each renewal of the lease (for a watchdog in another process). */
@@ -104,7 +123,7 @@ export class Claim {
       if (await this.isCompleted()) return
       throw await this.#lost()
     }
-    await this.#close(ending, (form) => complete(this.#parts.store, this.#holder, form))
+    await this.#close('complete', ending, (form) => complete(this.#parts.store, this.#holder, form))
   }
 
   /**
@@ -116,13 +135,13 @@ export class Claim {
     const again = !final && retry.afterFailure && this.attempt < this.maxAttempts
     const retryInMs = again ? backoffMs(retry, this.attempt, Math.random()) : null
     const told: Ending = { error: errorText(error), ...ending }
-    await this.#close(told, (form) => fail(store, this.#holder, reason, form, retryInMs === null ? null : retryInMs / 1000))
+    await this.#close('fail', told, (form) => fail(store, this.#holder, reason, form, retryInMs === null ? null : retryInMs / 1000))
     return { retryInMs }
   }
 
   /** Gives the run back unbegun: it is pending at once, and the attempt is not counted. @throws LEASE_LOST */
   async release(ending: Ending = {}): Promise<void> {
-    await this.#close(ending, (form) => release(this.#parts.store, this.#holder, form))
+    await this.#close('release', ending, (form) => release(this.#parts.store, this.#holder, form))
   }
 
   /**
@@ -134,7 +153,8 @@ export class Claim {
    */
   async effect<T>(name: string, perform: Perform<T>, options: EffectOptions<T> = {}): Promise<T> {
     const { store, task, instance, patienceMs } = this.#parts
-    return performEffect({ store, task, instance, patienceMs, holder: this.#holder, signal: this.signal, lost: () => this.#lost() }, name, perform, options)
+    const scene = { store, task, instance, patienceMs, holder: this.#holder, signal: this.signal, lost: () => this.#lost() }
+    return this.#parts.observer.verb('effect', { ...this.#told, effect: name }, () => performEffect(scene, name, perform, options), () => ({ event: 'effect' }))
   }
 
   /**
@@ -144,10 +164,11 @@ export class Claim {
    * @throws LEASE_LOST when the run was not ours any more: then nothing was written
    */
   async transaction<T>(work: Work<T>): Promise<T> {
-    const done = this.#closed ? null : await commitTogether(this.#parts.store, this.#holder, work)
+    const commit = async () => (this.#closed ? null : commitTogether(this.#parts.store, this.#holder, work))
+    const done = await this.#parts.observer.verb('transaction', this.#told, commit, (together) => together && { event: 'complete' })
     if (!done) throw await this.#lost()
     this.#withData = 'committed'
-    this.#end()
+    this.#end({ status: 'complete' })
     return done.value
   }
 
@@ -167,15 +188,16 @@ export class Claim {
   async isCompleted(): Promise<boolean> {
     const { store } = this.#parts
     if (this.#withData !== 'committed' && !(await settle(store, RECORDING_PATIENCE_MS, () => completedByUs(store, this.#holder)))) return false
+    if (!this.#closed) this.#parts.observer.tell('complete', this.#told)
     this.#withData = 'committed'
-    this.#end()
+    this.#end({ status: 'complete' })
     return true
   }
 
   /** Stops renewing the lease here and says what another process needs to go on with the claim. */
   handOver(): ClaimRef {
     const { lease, retry } = this.#parts
-    this.#end()
+    this.#end({ status: 'handed_over' })
     return { ...this.#facts(), task: this.task, window: this.window, maxAttempts: this.maxAttempts, leaseMs: lease.leaseMs, heartbeatMs: lease.heartbeatMs, backoffMs: retry.afterFailure ? retry.backoffMs : null }
   }
 
@@ -184,18 +206,20 @@ export class Claim {
   }
 
   /** One closing write, tried until its outcome is known, in a plainer form each time the database refuses its text. */
-  async #close(ending: Ending, write: (form: Ending) => Promise<boolean>): Promise<void> {
+  async #close(verb: 'complete' | 'fail' | 'release', ending: Ending, write: (form: Ending) => Promise<boolean>): Promise<void> {
     if (this.#closed) throw await this.#lost()
     const forms = plainerEndings(boundedEnding(ending))
-    const mine = await settle(this.#parts.store, RECORDING_PATIENCE_MS, async (uncertain) => {
+    const record = () => settle(this.#parts.store, RECORDING_PATIENCE_MS, async (uncertain) => {
       const written = await writeAcceptable(this.#parts.store, forms, write)
       return written || (uncertain && (await closedByUs(this.#parts.store, this.#holder)))
     })
-    this.#end()
+    const mine = await this.#parts.observer.verb(verb, this.#told, record, (written) => (written ? { event: verb, facts: { exitCode: ending.exitCode } } : null))
+    this.#end({ status: mine ? verb : 'lost' }, mine ? (ending.error?.split('\n')[0]) : 'lost')
     if (!mine) throw await this.#lost()
   }
 
-  #end(): void {
+  #end(facts: { readonly status: string }, error?: string): void {
+    if (!this.#closed) this.#span.end(facts, error)
     this.#closed = true
     letGo(this.#holder)
     this.#pulse.stop()
@@ -203,6 +227,7 @@ export class Claim {
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (this.#withData === 'asked') return // The beat found our own completion, or waits for its commit.
+    this.#parts.observer.tell('lost', { ...this.#told, reason })
     const why = reason === 'taken' ? 'the run is no longer ours' : 'the lease could not be renewed in time'
     this.#abort.abort(new LedgerError('LEASE_LOST', `${this.taskKey} attempt ${this.attempt}: ${why}; the work was told to stop`, this.#facts(), cause))
   }
@@ -210,22 +235,16 @@ export class Claim {
   /** LEASE_LOST with what the ledger knows now about who has the run. */
   async #lost(): Promise<LedgerError> {
     const run = await readRun(this.#parts.store, this.taskKey).catch(() => null) // Only for the message; its absence is no answer.
+    this.#parts.observer.tell('lost', { ...this.#told, status: run?.status, heldByHost: run?.host, heldByPid: run?.pid })
     const now = run === null ? 'the run is gone' : run.status !== 'processing' ? `the run is ${run.status}` : run.instanceId === this.instanceId ? 'its lease has run out' : `now held by ${run.host} pid ${run.pid} (attempt ${run.attempt})`
     return new LedgerError('LEASE_LOST', `${this.taskKey} attempt ${this.attempt} is not held by this claim any more; ${now}; nothing was recorded`, this.#facts())
+  }
+
+  get #told() {
+    return { task: this.task, ...this.#facts() }
   }
 
   #facts() {
     return { taskKey: this.taskKey, attempt: this.attempt, fence: this.fence, instanceId: this.instanceId }
   }
-}
-
-async function writeAcceptable(store: Store, forms: readonly Ending[], write: (form: Ending) => Promise<boolean>): Promise<boolean> {
-  for (const form of forms.slice(0, -1)) {
-    try {
-      return await write(form)
-    } catch (error) {
-      if (store.diagnose(error).kind !== 'other') throw error
-    }
-  }
-  return write(forms.at(-1)!)
 }

@@ -3,6 +3,7 @@ import type { ClockOffset } from '../dialect/dialect.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
 import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
+import type { Logger } from '../model/event.ts'
 import type { Conflict } from '../model/outcome.ts'
 import type { HistoryLine, Instance, Run } from '../model/run.ts'
 import { listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
@@ -10,7 +11,7 @@ import { readRun } from '../store/read-run.ts'
 import { dueRuns } from '../store/recover.ts'
 import { reap, type ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
-import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
+import { acquire, acquiredTold, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { Effects } from './effects.ts'
 import { Fences } from './fences.ts'
@@ -19,10 +20,12 @@ import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
 import { keepWhileAlive, type KeepEnd } from './keep.ts'
-import { openHeartStore, openStore } from './open-store.ts'
+import { Observer } from './observer.ts'
+import { openReady } from './open-ready.ts'
+import { openHeartStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
-import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
+import { openTelemetry } from './telemetry.ts'
 import { ThreadedPacemaker } from './threaded-pacemaker.ts'
 import { Upkeep } from './upkeep.ts'
 
@@ -45,6 +48,12 @@ export interface LedgerOptions {
   readonly owner?: { readonly pid: number; readonly provable: boolean }
   /** Hears of heartbeats that failed and will be tried again. */
   readonly onHeartbeatError?: (error: unknown) => void
+  /** Hears of everything the ledger does: a pino, the console, or anything with their four methods. Facts first. */
+  readonly logger?: Logger | undefined
+  /** False leaves @opentelemetry/api alone; otherwise it is used where it is installed. */
+  readonly telemetry?: boolean
+  /** The trace that this process is a part of (W3C Trace Context), for where no span is active. */
+  readonly traceparent?: string | undefined
   /** Moves the database's clock as this ledger sees it; for tests. */
   readonly clock?: ClockOffset
 }
@@ -73,6 +82,7 @@ export class Ledger {
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
   readonly #options: LedgerOptions
+  readonly #observer: Observer
   /**
    * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
    * Infinity while that is still to come: the next pass that gets through sets it.
@@ -80,15 +90,16 @@ export class Ledger {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = []) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = [], observer = new Observer(options.logger)) {
     this.#store = store
+    this.#observer = observer
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
     this.instance = newInstance(options.instanceId, helpers, options.owner)
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
-    this.upkeep = new Upkeep(store, patienceMs, this.instance)
+    this.upkeep = new Upkeep(store, patienceMs, this.instance, observer)
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -104,7 +115,7 @@ export class Ledger {
    */
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
-    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    const outcome = await this.#acquire(plan)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
 
@@ -117,7 +128,7 @@ export class Ledger {
     if (claim.status !== 'claimed') return claim
     let value: T
     try {
-      value = await handler(claim)
+      value = await claim.within(async () => handler(claim))
     } catch (error) {
       // When the run is not ours any more, that is what the caller must hear, with the handler's own error behind it.
       await claim.fail(error).catch((unrecorded: Error) => Promise.reject(Object.assign(unrecorded, { cause: error })))
@@ -143,7 +154,7 @@ export class Ledger {
     const planned = planLaunch({ ...launch, task: run.task, window: undefined, key: 'known' }, this.instance)
     const { windowStart: start, windowEnd: end, windowZone: zone } = run
     const plan: PlannedLaunch = { ...planned, overlap: 'skip', request: { ...planned.request, taskKey: run.taskKey, window: start && end && zone !== null ? { start, end, zone } : null, isKnown: true } }
-    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    const outcome = await this.#acquire(plan)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : (outcome as Conflict)
   }
 
@@ -152,7 +163,7 @@ export class Ledger {
    * goes on renewing the lease, or the caller does by `heartbeat()`; `signal` never aborts here. Nothing is asked or written.
    */
   resume(ref: ClaimRef): Claim {
-    return new Claim({ ...heldElsewhere(ref), store: this.#store, instance: this.instance, patienceMs: this.#patienceMs })
+    return new Claim({ ...heldElsewhere(ref), store: this.#store, observer: this.#observer, instance: this.instance, patienceMs: this.#patienceMs })
   }
 
   /**
@@ -173,7 +184,9 @@ export class Ledger {
       return await settle(this.#store, this.#patienceMs, async (uncertain) => {
         if (uncertain || this.#reachedAgainAt === Infinity) this.#reachedAgainAt = monotonicMs()
         const grace = this.#reachedAgainAt === undefined ? Infinity : (monotonicMs() - this.#reachedAgainAt) / 1000
-        return reap(this.#store, grace)
+        const reaped = await reap(this.#store, grace)
+        for (const { run, now } of reaped) this.#observer.tell('reap', { task: run.task, taskKey: run.taskKey, attempt: run.attempt, fence: run.fence, instanceId: run.instanceId, host: run.host, pid: run.pid, status: now })
+        return reaped
       })
     } catch (error) {
       this.#reachedAgainAt = Infinity
@@ -201,10 +214,15 @@ export class Ledger {
     await this.#store.close()
   }
 
+  #acquire(plan: PlannedLaunch): Promise<Acquired | Conflict | Queued> {
+    const { task, taskKey, instance } = plan.request
+    return this.#observer.verb('claim', { task, taskKey, instanceId: instance.id }, () => acquire(this.#store, plan, this.#patienceMs), acquiredTold)
+  }
+
   #claimed({ request, lease, retry }: PlannedLaunch, { claimed, claimedAt }: Acquired): Claim {
     const { task, window } = request
     const { instance } = this
-    return new Claim({ store: this.#store, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
+    return new Claim({ store: this.#store, observer: this.#observer, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {
@@ -223,24 +241,6 @@ export async function openLedger(url: string, options: LedgerOptions = {}): Prom
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
   const shared = options.clock !== undefined || /:memory:(\?|$)/.test(url)
   const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
-}
-
-async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {
-  const connectTimeoutMs = Math.min(Math.max(patienceMs, 500), 60_000)
-  let sawOutage = false
-  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, (again) => {
-    sawOutage ||= again
-    return openStore(url, { connectTimeoutMs, ...(clock && { clock }) })
-  })
-  try {
-    await settle(store, patienceMs, (again) => {
-      sawOutage ||= again
-      return readySchema(store, url)
-    })
-    return { store, sawOutage }
-  } catch (error) {
-    await store.close().catch(() => {}) // What went wrong first is what counts.
-    throw error
-  }
+  const telemetry = options.telemetry === false ? null : await openTelemetry()
+  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers, new Observer(options.logger, telemetry, options.traceparent))
 }
