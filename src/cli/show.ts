@@ -6,7 +6,7 @@ import { withLedger } from './database.ts'
 import { EXIT } from './exit.ts'
 import { jsonLine } from './log.ts'
 import { historyJson, runJson } from './run-json.ts'
-import { shortInstant, span } from './table.ts'
+import { span, zonedInstant } from './table.ts'
 
 const help = `
 Usage: runledger show KEY [--json]
@@ -31,27 +31,28 @@ export const showCommand: Command = {
       for (const line of history) io.out(`${jsonLine({ kind: 'history', ...historyJson(line) })}\n`)
       return EXIT.ok
     }
-    io.out(`${[...headOf(key, run), '', ...history.map(lineOf), ...tailOf(run, history)].join('\n')}\n`)
+    io.out(`${[...headOf(key, run), '', ...history.map((line) => lineOf(line, run?.windowZone ?? null)), ...tailOf(run, history)].join('\n')}\n`)
     return EXIT.ok
   },
 }
 
 function headOf(key: string, run: Run | null): string[] {
   if (!run) return [`${key}  never ran; these launches lost:`]
-  const window = run.windowStart ? `window ${shortInstant(run.windowStart)} to ${shortInstant(run.windowEnd)} (${run.windowZone})` : 'no window'
+  const window = run.windowStart ? `window ${zonedInstant(run.windowStart, run.windowZone)} to ${zonedInstant(run.windowEnd, run.windowZone)} (${run.windowZone})` : 'no window'
   const lease = run.leaseOver ? ', but its lease has run out' : ''
   return [`${key}  ${run.status}${lease}`, `${window}; attempt ${run.attempt} of at most ${run.maxAttempts}; fence ${run.fence}`]
 }
 
-function lineOf(line: HistoryLine): string {
+function lineOf(line: HistoryLine, zone: string | null): string {
+  const at = (date: Date | null) => zonedInstant(date, zone)
   const who = `${line.host} pid ${line.pid} (${line.launcher})`
   if (line.outcome === 'conflict') {
-    const holder = line.heldByInstance === null ? '' : `, held by ${line.heldByKey === line.taskKey ? 'attempt' : line.heldByKey} of ${line.heldByHost} pid ${line.heldByPid} since ${shortInstant(line.heldSince)}`
-    return `${shortInstant(line.endedAt)}  conflict    ${line.reason}: ${who} was refused${holder}`
+    const holder = line.heldByInstance === null ? '' : `, held by ${line.heldByKey === line.taskKey ? 'attempt' : line.heldByKey} of ${line.heldByHost} pid ${line.heldByPid} since ${at(line.heldSince)}`
+    return `${at(line.endedAt)}  conflict    ${line.reason}: ${who} was refused${holder}`
   }
-  const took = line.endedAt ? ` after ${span(line.startedAt, line.endedAt)}` : `, last heartbeat ${shortInstant(line.heartbeatAt)}`
+  const took = line.endedAt ? ` after ${span(line.startedAt, line.endedAt)}` : `, last heartbeat ${at(line.heartbeatAt)}`
   const why = [line.reason === line.outcome ? null : line.reason, line.exitCode === null ? null : `exit ${line.exitCode}`].filter(Boolean).join(', ')
-  return `${shortInstant(line.startedAt)}  attempt ${line.attempt}   ${line.outcome}${why ? ` (${why})` : ''}${took}, by ${who}, fence ${line.fence}`
+  return `${at(line.startedAt)}  attempt ${line.attempt}   ${line.outcome}${why ? ` (${why})` : ''}${took}, by ${who}, fence ${line.fence}`
 }
 
 function tailOf(run: Run | null, history: readonly HistoryLine[]): string[] {
