@@ -85,8 +85,10 @@ describe('moves', () => {
     for (const name of Object.keys(MOVES)) assert.notDeepEqual(filesWith(new RegExp(`'${name}'`)).filter((file) => file.startsWith('store/')), [], name)
   })
 
-  it('no other code updates a run, but the heartbeat, which writes nothing but itself', () => {
-    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/), ['store/close.ts', 'store/transition.ts'])
+  it('no other code updates a run, but the heartbeat, which writes nothing but itself, and prune, which takes what runs carry', () => {
+    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/), ['store/close.ts', 'store/prune.ts', 'store/transition.ts'])
+    const taken = files.find(({ file }) => file === 'store/prune.ts')!.code.match(/updateTable\('task_runs'\)\s*\.set\(.*\)/g)
+    assert.deepEqual(taken?.map((text) => text.replace(/\s+/g, '')), [`updateTable('task_runs').set({output_tail:null,result:null,...(batch.status==='completed'&&{payload:null})})`])
     const sets = files.find(({ file }) => file === 'store/close.ts')!.code.match(/\.set\(.*\)/g)
     assert.deepEqual(sets, ['.set({ heartbeat_at: store.now() })'])
   })
