@@ -34,6 +34,7 @@ export const ROLE_OF_COMMAND: Readonly<Record<string, Role | null>> = {
   verify: 'reader',
   doctor: 'reader',
   grants: null,
+  completion: null,
   migrate: 'migrator',
 }
 
