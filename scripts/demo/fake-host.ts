@@ -1,11 +1,15 @@
 /** A host whose clock says what the demonstration wants: the command line under libfaketime, on a ledger in a SQLite file. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 
-const BINARY = join(import.meta.dirname, '../../dist/bin/runledger.js')
+export const BINARY = join(import.meta.dirname, '../../dist/bin/runledger.js')
+
+const ASK = `
+  const { DatabaseSync } = require('node:sqlite')
+  const [file, statement] = process.argv.slice(1)
+  console.log(JSON.stringify(new DatabaseSync(file, { readOnly: true }).prepare(statement).all()))`
 
 export interface Said {
   readonly code: number | null
@@ -35,19 +39,20 @@ export class FakeHost {
   }
 
   start(instant: Date, args: readonly string[], launcher = 'cron') {
-    const env = {
-      PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', RUNLEDGER_DB: `sqlite:${this.file}`, RUNLEDGER_LAUNCHER: launcher,
-      LD_PRELOAD: this.#library, FAKETIME: `@${instant.toISOString().slice(0, 19).replace('T', ' ')}`, FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    }
-    return spawn(process.execPath, [BINARY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    return spawn(process.execPath, [BINARY, ...args], { env: this.#environment(instant, launcher), stdio: ['ignore', 'pipe', 'pipe'] })
   }
 
-  sql(statement: string): Record<string, unknown>[] {
-    const db = new DatabaseSync(this.file, { readOnly: true })
-    try {
-      return db.prepare(statement).all().map((row) => ({ ...row }))
-    } finally {
-      db.close()
+  /** Rows of a statement that is asked at that instant, past the product. */
+  sqlAt(instant: Date, statement: string): Record<string, unknown>[] {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', ASK, this.file, statement], { env: this.#environment(instant, 'tty'), encoding: 'utf8' })
+    if (status !== 0) throw new Error(stderr)
+    return JSON.parse(stdout) as Record<string, unknown>[]
+  }
+
+  #environment(instant: Date, launcher: string): NodeJS.ProcessEnv {
+    return {
+      PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', RUNLEDGER_DB: `sqlite:${this.file}`, RUNLEDGER_LAUNCHER: launcher,
+      LD_PRELOAD: this.#library, FAKETIME: `@${instant.toISOString().slice(0, 19).replace('T', ' ')}`, FAKETIME_DONT_FAKE_MONOTONIC: '1',
     }
   }
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { cron, every, windowsBetween, type Schedule } from '../../src/index.ts'
-import type { FakeHost } from './fake-host.ts'
+import { BINARY, type FakeHost } from './fake-host.ts'
 
 export const BEGIN = new Date('2026-10-19T00:00:00Z')
 /** Monday morning: somebody has been called. Berlin changed its clocks on 25 October, New York on 1 November. */
@@ -31,6 +31,10 @@ interface Incident {
   readonly overruns?: true
   /** A second launcher that was forgotten launches it as well. */
   readonly twice?: true
+  /** Somebody tries another schedule at a prompt. */
+  readonly bySchedule?: Schedule
+  /** The job calls somebody and hears no answer. */
+  readonly unanswered?: true
 }
 
 /** By task and the beginning of the window. */
@@ -44,13 +48,18 @@ const INCIDENTS: Readonly<Record<string, Incident>> = {
   'import 2026-11-03T09:00': { overruns: true },
   'import 2026-11-03T13:00': { silent: true }, // Launched while the one before was still at it.
   'import 2026-11-07T13:00': { twice: true },
+  'backup 2026-11-08T01:30': { bySchedule: cron('0 3 * * *', 'Europe/Berlin') },
+  'invoices 2026-11-06T05:00': { unanswered: true },
+  // This morning.
+  'import 2026-11-09T05:00': { silent: true },
+  'invoices 2026-11-09T05:00': { silent: true },
   ...Object.fromEntries(['00:00', '06:00', '12:00', '18:00'].map((hour) => [`sync 2026-11-01T${hour}`, { silent: true as const }])),
 }
 
 /** Who paused what for how long, and why. */
 const PAUSE = { task: 'invoices', from: new Date('2026-11-03T12:00:00Z'), to: new Date('2026-11-05T12:00:00Z'), because: 'the ledger of the bank is being moved' }
 
-/** @returns the number of launches */
+/** @returns the number of windows */
 export async function live(host: FakeHost): Promise<number> {
   const launches = Object.entries(TASKS)
     .flatMap(([task, schedule]) => [...windowsBetween(schedule, BEGIN, NOW)].map(({ start }) => ({ task, schedule, start })))
@@ -61,6 +70,25 @@ export async function live(host: FakeHost): Promise<number> {
     await launch(host, task, schedule, start, INCIDENTS[`${task} ${start.toISOString().slice(0, 16)}`] ?? {})
   }
   return launches.length
+}
+
+/** What is under way when somebody is called: one that runs, one whose launcher died this morning, one that waits. */
+export async function thisMorning(host: FakeHost): Promise<{ end(): Promise<void> }> {
+  const holder = host.start(new Date('2026-11-09T05:00:01Z'), [...exec('import', TASKS['import']!), '--lease', '1d', '--', 'sleep', '600'])
+  const ended = once(holder, 'close')
+  await started(holder)
+  const dead = host.start(new Date('2026-11-09T05:00:01Z'), [...exec('invoices', TASKS['invoices']!), '--', 'sleep', '600'])
+  const died = once(dead, 'close')
+  await started(dead)
+  dead.kill('SIGKILL')
+  await died
+  await host.at(new Date('2026-11-09T05:50:00Z'), ['retry', 'daily_news:2026-11-08-18:00', '--by', 'ann', '--because', 'the feed is back'], 'tty')
+  return {
+    async end() {
+      holder.kill('SIGTERM')
+      await ended
+    },
+  }
 }
 
 async function operate(host: FakeHost, now: Date, paused: boolean): Promise<boolean> {
@@ -76,6 +104,8 @@ async function launch(host: FakeHost, task: string, schedule: Schedule, start: D
   if (incident.killed) return dies(host, task, schedule, at)
   if (incident.overruns) return overruns(host, task, schedule, at)
   await host.at(at, [...exec(task, schedule), '--', 'sh', '-c', incident.exit ? `echo 'the feed answered 503' >&2; exit ${incident.exit}` : 'echo done'])
+  if (incident.unanswered) await host.at(at, ['exec', '--task', task, '--key', 'october', '--', process.execPath, BINARY, 'effect', '--name', 'charge:42', '--', 'false'])
+  if (incident.bySchedule) await host.at(new Date(at.getTime() + 30 * MINUTE_MS), [...exec(task, incident.bySchedule), '--', 'true'], 'tty')
   if (incident.twice) await host.at(new Date(at.getTime() + MINUTE_MS), [...exec(task, schedule), '--', 'true'], 'systemd')
 }
 

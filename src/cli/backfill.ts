@@ -21,7 +21,8 @@ run a second time. Interrupted (SIGTERM, SIGINT), it ends its jobs as exec does,
 runs pending; started again, it goes on.
 
   --task T           the task
-  --from A, --to B   instants with Z or an offset: 2026-09-20T10:00:00Z; at most 50000 windows
+  --from A, --to B   instants with Z or an offset: 2026-09-20T10:00:00Z; at most 50000 windows,
+                     and none from before what was pruned
   --only C           missing: nobody ran them (default); failed: their run failed; all: both. Pending ones always are
                      filled, cancelled ones never
   --cron E, --every P, --tz Z   another schedule than the one that 'runledger tasks' shows

@@ -23,6 +23,7 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   retry: { summary: 'have a run that is over done again', load: async () => (await import('./operate.ts')).retryCommand },
   pause: { summary: 'let no run of a task begin, on any host', load: async () => (await import('./operate.ts')).pauseCommand },
   resume: { summary: 'let a paused task run again', load: async () => (await import('./operate.ts')).resumeCommand },
+  actions: { summary: 'list what operators did, by whom and why', load: async () => (await import('./actions.ts')).actionsCommand },
   tasks: { summary: 'list tasks with their schedules, or set their terms', load: async () => (await import('./tasks.ts')).tasksCommand },
   missing: { summary: 'list windows that should have run and did not, or late', load: async () => (await import('./missing.ts')).missingCommand },
   backfill: { summary: 'fill a span of windows that did not run or failed', load: async () => (await import('./backfill.ts')).backfillCommand },
@@ -30,5 +31,8 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   metrics: { summary: 'write metrics for Prometheus', load: async () => (await import('./metrics.ts')).metricsCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
   prune: { summary: 'take old finished runs away', load: async () => (await import('./prune.ts')).pruneCommand },
+  verify: { summary: "hold the ledger's rows against its promises", load: async () => (await import('./verify.ts')).verifyCommand },
+  doctor: { summary: 'look at everything around the ledger', load: async () => (await import('./doctor.ts')).doctorCommand },
+  grants: { summary: 'print the SQL that gives a user a role', load: async () => (await import('./grants.ts')).grantsCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

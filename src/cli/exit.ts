@@ -5,6 +5,8 @@ import { isLedgerError, type ErrorCode } from '../index.ts'
 export const EXIT = {
   ok: 0,
   notFound: 1,
+  /** A check that found something. */
+  found: 1,
   usage: 64,
   notRecordable: 65,
   unavailable: 69,

@@ -47,11 +47,12 @@ export const missingCommand: Command = {
     if (words.length > 0) throw invalidOption('missing', `takes no word, got ${JSON.stringify(words[0]!.slice(0, 40))}`)
     const duration = (name: string) => (text(flags, name) === undefined ? undefined : durationMs(name, text(flags, name)!))
     const filter = { task: text(flags, 'task'), since: duration('since'), tooLong: duration('too-long'), limit: wholeNumber(flags, 'limit', 1, 100_000) ?? 1000 }
-    const { windows, more, cut } = await withLedger(flags, io, (ledger) => ledger.tasks.missing(filter))
+    const { windows, more, cut, unreadable } = await withLedger(flags, io, (ledger) => ledger.tasks.missing(filter))
     if (flags['json']) for (const window of windows) io.out(`${jsonLine(missedJson(window))}\n`)
     else io.out(windows.length === 0 ? 'no window is missing\n' : table(['KEY', 'STATE', 'WINDOW', 'BEGAN', 'LATE', 'NOTE'], windows.map(cells)))
     if (more) io.err(`runledger: there are more than ${filter.limit}; --task, --since or --limit show others\n`)
     for (const { task, from } of cut) io.err(`runledger: ${task} has very many windows; looked at those since ${from.toISOString()}\n`)
+    for (const { task, problem } of unreadable) io.err(`runledger: the schedule of ${task} cannot be read on this host: ${problem}\n`)
     return EXIT.ok
   },
 }

@@ -19,8 +19,8 @@ Usage: runledger tasks [--task T] [--launchers] [--json]
 Lists the tasks that are known, with schedule, zone and terms; --launchers: who launches them by which schedule.
 
 A launch by --cron or --every tells the ledger its schedule, zone and --overlap. When a crontab is changed, so is the
-task; when two hosts launch it by different schedules, the first stays and 'runledger tasks --launchers' shows both.
-What is set here is not changed by launches.
+task, and its windows count from then on; when two hosts launch it by different schedules, one stays, and 'runledger
+tasks --launchers' shows both (the 50 launchers seen latest). What is set here is not changed by launches.
 
   --cron E, --every P       the schedule, in the zone --tz Z (UTC)
   --no-schedule             no window is expected any more

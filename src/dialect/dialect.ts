@@ -6,9 +6,11 @@
  * "Differs by necessity:".
  */
 import type { Expression, Kysely, RawBuilder, SelectQueryBuilder, Transaction } from 'kysely'
+import type { Checkup } from '../model/checkup.ts'
 import type { AbsentRows } from './absent-rows.ts'
 import type { CallerConnection } from './caller-connection.ts'
 import type { Ddl } from './ddl.ts'
+import type { Rights } from './rights.ts'
 
 /** What an error of the driver means for us. */
 export type Diagnosis =
@@ -129,6 +131,12 @@ export interface Dialect<Tables = unknown> extends BatchVerbs<Tables> {
   readInstant(value: unknown): Date | null
 
   diagnose(error: unknown): Diagnosis
+
+  /** What of the server, or the file, and of the way to it matters to a ledger. Needs no schema. */
+  examine(): Promise<readonly Checkup[]>
+
+  /** The lines with which an administrator gives a user these rights on the ledger. @param user a plain name, checked */
+  grants(user: string, rights: Rights): readonly string[]
 
   /**
    * Runs `work` while no other process runs one, for migrations; all of it is one transaction where the database has

@@ -3,7 +3,7 @@ import { OperationNodeTransformer, TableNode, type Kysely, type KyselyPlugin, ty
 
 /** Every table and view of the ledger; a test holds the migrations against it. */
 export const LEDGER_TABLES: readonly string[] = [
-  'task_runs', 'task_attempts', 'task_fences', 'tasks', 'task_effects', 'task_actions', 'fenced_resources', 'runledger_migrations',
+  'task_runs', 'task_attempts', 'task_fences', 'tasks', 'task_launchers', 'task_totals', 'task_effects', 'task_actions', 'fenced_resources', 'runledger_migrations',
   'task_run_history', 'task_conflicts', 'task_status', 'stale_task_runs', 'task_effects_in_doubt',
 ]
 const OURS = new Set(LEDGER_TABLES)

@@ -1,6 +1,7 @@
 /** What the error numbers of MySQL and MariaDB, and the network under them, mean for us. */
 import type { Diagnosis } from './dialect.ts'
 import type { LedgerNames } from './ledger-names.ts'
+import { refusal } from './mysql-rights.ts'
 import { networkProblem } from './network-problem.ts'
 
 const TRANSIENT = new Set([1213, 1205, 1020, 1317, 1969, 3024, 3572])
@@ -8,8 +9,6 @@ const REFUSED: ReadonlyMap<number, string> = new Map([
   [1044, 'the server refused this user'],
   [1045, 'the server refused this user or password'],
   [1049, 'the database does not exist'],
-  [1142, 'this user lacks a right on the tables of the ledger'],
-  [1143, 'this user lacks a right on the tables of the ledger'],
   [1698, 'the server refused this user'],
 ])
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
@@ -27,6 +26,8 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [3989, 'the database is read-only'],
   [4031, 'the server closed the connection'],
 ])
+/** On a table, on one of its columns. */
+const LACKS_RIGHT = new Set([1142, 1143])
 const DUPLICATE = new Set([1062, 1586])
 const NO_TABLE = new Set([1146, 1054])
 
@@ -36,8 +37,9 @@ export function diagnose(error: unknown, names: LedgerNames): Diagnosis {
   if (errno !== undefined && DUPLICATE.has(errno)) return { kind: 'duplicate', constraint: violated(message, names) }
   if (errno !== undefined && TRANSIENT.has(errno)) return { kind: 'transient' }
   if (errno !== undefined && NO_TABLE.has(errno)) return { kind: 'no_table' }
-  const refusal = REFUSED.get(errno ?? 0)
-  if (refusal !== undefined) return { kind: 'refused', problem: refusal }
+  if (errno !== undefined && LACKS_RIGHT.has(errno)) return { kind: 'refused', problem: refusal(message, names) }
+  const refused = REFUSED.get(errno ?? 0)
+  if (refused !== undefined) return { kind: 'refused', problem: refused }
   const problem = connectionProblem(error)
   return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
 }

@@ -10,8 +10,10 @@ import { goodbye } from './goodbye.ts'
 import { batchVerbs } from './mysql-batch.ts'
 import { mariadbCollation } from './mariadb.ts'
 import type { LedgerNames } from './ledger-names.ts'
+import { examineMysql } from './mysql-checkup.ts'
 import { diagnose as diagnosed } from './mysql-errors.ts'
 import { openPool } from './mysql-pool.ts'
+import { mysqlGrants } from './mysql-rights.ts'
 import { retryTransient } from './retry.ts'
 import { unreachable } from './unreachable.ts'
 import { placeOf, type ServerAddress } from './url.ts'
@@ -52,6 +54,8 @@ export async function mysql<Tables>(address: ServerAddress, names: LedgerNames, 
     instant: (date) => sql`cast(${instantText(date)} as datetime(6))`,
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
+    examine: () => examineMysql(db as Kysely<unknown>, pool, names, server.product, server.collation),
+    grants: (user, rights) => mysqlGrants(user, rights, names, address.database ?? ''),
     exclusively: (work) => exclusively(db, table('runledger_lock'), diagnose, work),
     close: () => goodbye(() => db.destroy(), cut),
   }

@@ -3,13 +3,13 @@ import type { Diagnosis } from './dialect.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { networkProblem } from './network-problem.ts'
 import { FORGOTTEN } from './postgres-prepared.ts'
+import { refusal } from './postgres-rights.ts'
 
 const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
 const REFUSED: Readonly<Record<string, string>> = {
   '28000': 'the server refused this user',
   '28P01': 'the server refused this user or password',
   '3D000': 'the database does not exist',
-  '42501': 'this user lacks a right on the tables of the ledger',
 }
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
@@ -27,6 +27,7 @@ export function diagnose(error: unknown, names: LedgerNames, schema: string): Di
   if (code === '23505') return { kind: 'duplicate', constraint: violated(error, names, schema) }
   if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
   if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
+  if (code === '42501') return { kind: 'refused', problem: refusal(error, names) }
   if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
   const problem = connectionProblem(error)
   return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }

@@ -10,10 +10,12 @@ import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
+import { examinePostgres } from './postgres-checkup.ts'
 import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
 import { batchVerbs } from './postgres-batch.ts'
 import { listen } from './postgres-listen.ts'
 import { OFTEN, preparing } from './postgres-prepared.ts'
+import { deniedIn, missingRights, postgresGrants } from './postgres-rights.ts'
 import { outwaitWriters } from './postgres-writers.ts'
 import { retryTransient } from './retry.ts'
 import { tlsOptions } from './tls.ts'
@@ -34,7 +36,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
   pool.on('connect', (client) => connections.add(client))
   pool.on('remove', (client) => connections.delete(client))
   pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
-  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) })
+  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool, schema) }), ...(options.log && { log: options.log }) })
   const db = names.on(plain.withSchema(schema))
 
   const table = (name: string) => sql`${sql.id(schema, names.full(name))}`
@@ -58,6 +60,8 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     instant: (date) => sql`${date}::timestamptz`,
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
+    examine: () => examinePostgres(db as Kysely<unknown>, pool, names, schema),
+    grants: (user, rights) => postgresGrants(user, rights, names, schema),
     exclusively: (work) =>
       db.transaction().execute(async (tx) => {
         await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(tx)
@@ -136,7 +140,7 @@ function readTimestamp(text: string): Date {
  * The pool as Kysely wants it, with one thing added: a connection that failed under us (reset, timed out while a black
  * hole swallowed it) is thrown away when released, not handed to the next query.
  */
-function discarding(pool: import('pg').Pool): PostgresPool {
+function discarding(pool: import('pg').Pool, schema: string): PostgresPool {
   const send = preparing()
   return {
     Client: undefined as never,
@@ -154,6 +158,8 @@ function discarding(pool: import('pg').Pool): PostgresPool {
             return await send(client, text, parameters)
           } catch (error) {
             if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
+            const denied = deniedIn(error)
+            if (denied) Object.assign(error as Error, { missing: await missingRights((query, values) => pool.query(query, [...values]), denied, schema, text).catch(() => []) }) // What is denied is known without it.
             throw error
           }
         }) as unknown as PostgresPoolClient['query'],

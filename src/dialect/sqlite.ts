@@ -12,6 +12,7 @@ import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { retryTransient } from './retry.ts'
+import { examineSqlite } from './sqlite-checkup.ts'
 import { batchVerbs } from './sqlite-batch.ts'
 import { nodeSqliteDialect } from './sqlite-driver.ts'
 import { diagnose as diagnosed } from './sqlite-errors.ts'
@@ -50,6 +51,15 @@ export async function sqlite<Tables>(path: string, names: LedgerNames, options: 
     instant: (date) => sql`${date.toISOString()}`,
     readInstant: (value) => (typeof value === 'string' ? new Date(value) : null),
     diagnose,
+    examine: async () => examineSqlite(file, path, names),
+    // Differs by necessity: a file knows no users and no tables, only who may open it; and in WAL mode a reader writes too.
+    grants: () => [
+      `# A SQLite file has no users: who may use the ledger, for whatever, reads and writes the file and its folder.`,
+      `# For the users of one group:`,
+      `chgrp GROUP ${shellWord(dirname(resolve(path)))} ${shellWord(resolve(path))}*`,
+      `chmod 2770 ${shellWord(dirname(resolve(path)))}`,
+      `chmod 660 ${shellWord(resolve(path))}*`,
+    ],
     exclusively: (work) => transaction(work),
     close: () => db.destroy(),
   }
@@ -67,6 +77,10 @@ async function insertFenced<Tables>(tx: Kysely<Tables>, tableOf: Dialect['table'
     insert into ${tableOf(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
     select ${sql.join(Object.values(values))}, ${fence} where not exists (${unless})`.execute(tx)
   return inserted.numAffectedRows === 1n ? fence : null
+}
+
+function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** Opens (and makes, for its owner alone) the file in WAL mode, every commit flushed: what is acknowledged stays. */

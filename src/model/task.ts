@@ -1,6 +1,7 @@
 /** A task as the ledger knows it: its schedule, its terms, and from when on its windows are expected. */
-import { invalidOption } from './errors.ts'
-import type { OverlapPolicy } from './outcome.ts'
+import { durationMs } from './duration.ts'
+import { invalidOption, isLedgerError } from './errors.ts'
+import { OVERLAP_POLICIES, type OverlapPolicy } from './outcome.ts'
 import { cron, every, type Schedule } from './window/schedule.ts'
 
 /** What becomes of windows that nobody ran: nothing, the latest of them is run, or all (within the bounds). */
@@ -66,6 +67,17 @@ export function scheduleOf({ schedule, zone }: Pick<Task, 'schedule' | 'zone'>):
   return /^\d+(?:\.\d+)?[a-z]+$/.test(schedule) ? every(schedule, zone ?? 'UTC') : cron(schedule, zone ?? 'UTC')
 }
 
+/** Why the schedule that was kept cannot be read on this host, whose time zones may be older; null when it can. */
+export function scheduleProblem(task: Pick<Task, 'schedule' | 'zone'>): string | null {
+  try {
+    scheduleOf(task)
+    return null
+  } catch (error) {
+    if (!isLedgerError(error)) throw error
+    return error.message
+  }
+}
+
 /** What an operator says of a task; what is left out stays as it is. */
 export interface TaskTerms {
   /** Null: no window is expected any more. `launched`: what the next launch says. */
@@ -81,10 +93,18 @@ export interface TaskTerms {
 
 /** @throws INVALID_OPTION */
 export function checkTerms(terms: TaskTerms): TaskTerms {
-  const { schedule, catchUp, catchUpMaxCount: count } = terms
+  const { schedule, overlap, graceMs, catchUp, catchUpMaxAgeMs, catchUpMaxCount: count, since } = terms
   if (Object.keys(terms).length === 0) throw invalidOption('tasks', 'nothing to set')
   if (schedule && schedule !== 'launched' && scheduleText(schedule) === null) throw invalidOption(schedule.kind, `is longer than ${MAX_SCHEDULE_LENGTH} characters`)
-  if (catchUp !== undefined && !CATCH_UPS.includes(catchUp)) throw invalidOption('catch-up', `must be one of ${CATCH_UPS.join(', ')}, got ${JSON.stringify(catchUp)}`)
+  if (overlap !== undefined && overlap !== 'launched') checkChoice('overlap', overlap, OVERLAP_POLICIES)
+  if (catchUp !== undefined) checkChoice('catch-up', catchUp, CATCH_UPS)
+  if (graceMs !== undefined) durationMs('grace', graceMs, { zero: true })
+  if (catchUpMaxAgeMs !== undefined) durationMs('catch-up-max-age', catchUpMaxAgeMs)
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_CATCH_UP_COUNT)) throw invalidOption('catch-up-max-count', `must be a whole number from 1 to ${MAX_CATCH_UP_COUNT}, got ${count}`)
+  if (since !== undefined && Number.isNaN(since.getTime())) throw invalidOption('since', 'is not an instant')
   return terms
+}
+
+function checkChoice(option: string, choice: string, choices: readonly string[]): void {
+  if (!choices.includes(choice)) throw invalidOption(option, `must be one of ${choices.join(', ')}, got ${JSON.stringify(choice)}`)
 }

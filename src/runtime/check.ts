@@ -3,7 +3,7 @@ import { formatDuration } from '../model/duration.ts'
 import { expectedFrom } from '../model/expected.ts'
 import { taskKey } from '../model/names.ts'
 import type { Problem, Thresholds } from '../model/problem.ts'
-import { scheduleOf, type Task } from '../model/task.ts'
+import { scheduleOf, scheduleProblem, type Task } from '../model/task.ts'
 import { windowAt } from '../model/window/window.ts'
 import { refusals } from '../store/find-runs.ts'
 import { doubts, overlapsSince, runsOfKeys, staleRuns } from '../store/find-trouble.ts'
@@ -30,7 +30,8 @@ export async function findProblems(store: Store, thresholds: Thresholds, only?: 
 
 /** By the latest window whose grace is over: an earlier gap is for `missing` to list, not for an alarm that would never end. */
 async function overdue(store: Store, tasks: readonly Task[], now: Date): Promise<Problem[]> {
-  const due = tasks.flatMap((task) => {
+  const unreadable = tasks.map((task) => ({ task, problem: scheduleProblem(task) })).filter(({ problem }) => problem !== null)
+  const due = tasks.filter((task) => scheduleProblem(task) === null).flatMap((task) => {
     const from = expectedFrom(task)
     const window = from && task.pausedAt === null ? windowAt(scheduleOf(task)!, new Date(now.getTime() - task.graceMs)) : null
     return window && window.start >= from! ? [{ task, window, key: taskKey(task.name, window.label) }] : []
@@ -38,12 +39,14 @@ async function overdue(store: Store, tasks: readonly Task[], now: Date): Promise
   const runs = await runsOfKeys(store, due.map(({ key }) => key))
   const waiting = due.filter(({ key }) => !runs.has(key) || (runs.get(key)!.status === 'pending' && runs.get(key)!.attempt === 0))
   const reasons = await refusals(store, waiting.map(({ key }) => key))
-  return waiting.map(({ task, window, key }) => {
+  const unknown = unreadable.map(({ task: { name, schedule, zone }, problem }): Problem => ({ severity: 'warning', kind: 'overdue', task: name, taskKey: null, since: null, message: `the schedule ${schedule} in ${zone} cannot be read on this host: ${problem}` }))
+  const late = waiting.map(({ task, window, key }): Problem => {
     const reason = reasons.get(key)
     const why = runs.has(key) ? 'is recorded, and nobody has begun it' : reason ? `did not run; its launch was refused: ${reason}` : 'did not run, and no launch is recorded'
     const at = window.start.toISOString()
     return { severity: reason === 'overlap' ? 'warning' : 'critical', kind: 'overdue', task: task.name, taskKey: key, since: window.start, message: `the window of ${at} ${why} (grace ${formatDuration(task.graceMs)})` }
   })
+  return [...late, ...unknown]
 }
 
 async function failing(store: Store, { failures }: Thresholds, only?: string): Promise<Problem[]> {

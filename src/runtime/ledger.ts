@@ -95,7 +95,7 @@ export class Ledger<TaskMap = AnyTasks> {
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
     const outcome = await acquire(this.#store, plan, this.#patienceMs)
-    void this.tasks.learn(launch).catch(() => {}) // Nobody waits for it, and the next launch says the same.
+    this.tasks.mention(launch)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
 
@@ -206,7 +206,7 @@ export class Ledger<TaskMap = AnyTasks> {
   /** Stops the workers, then ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
   async close(): Promise<void> {
     await this.#queue.close()
-    await this.#pacemaker.close()
+    await Promise.all([this.#pacemaker.close(), this.tasks.quiet()])
     await this.#store.close()
   }
 

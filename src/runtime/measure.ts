@@ -1,7 +1,7 @@
 /** Measures every task for a monitoring system, and remembers what has been counted. */
 import { isLedgerError } from '../model/errors.ts'
 import { addTotals, type EndingTotal, type Measures, type TaskNow } from '../model/measures.ts'
-import { scheduleOf, type Task } from '../model/task.ts'
+import { scheduleOf, scheduleProblem, type Task } from '../model/task.ts'
 import { nextStart } from '../model/window/window.ts'
 import { unreachable } from '../dialect/unreachable.ts'
 import { doubtsByTask, openRuns } from '../store/open-runs.ts'
@@ -72,6 +72,6 @@ async function stateOfTasks(store: Store, pulses: readonly TaskPulse[], now: Dat
 }
 
 function nextDue(task: Task | undefined, now: Date): Date | null {
-  const schedule = task && scheduleOf(task)
+  const schedule = task && scheduleProblem(task) === null ? scheduleOf(task) : null
   return schedule ? nextStart(schedule, now) : null
 }

@@ -1,4 +1,5 @@
 /** Tasks: what the ledger knows of each, learned from launches or set by an operator, and what should have run. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Action, ActionName } from '../model/action.ts'
 import { durationMs, type Duration } from '../model/duration.ts'
@@ -8,7 +9,7 @@ import type { MissedWindow } from '../model/missing.ts'
 import { checkTaskName, taskKey } from '../model/names.ts'
 import type { Instance, Run } from '../model/run.ts'
 import { DEFAULT_THRESHOLDS, type Problem, type Thresholds } from '../model/problem.ts'
-import { checkTerms, scheduleText, type Task, type TaskLauncher, type TaskTerms } from '../model/task.ts'
+import { checkTerms, scheduleProblem, scheduleText, type Task, type TaskLauncher, type TaskTerms } from '../model/task.ts'
 import { boundText } from '../model/text.ts'
 import { windowAt } from '../model/window/window.ts'
 import { catchUp, type Gap } from '../store/catch-up.ts'
@@ -32,6 +33,7 @@ import { settle } from './settle.ts'
 const NEAR_NOW_MS = 60_000
 /** A long-lived process says the same thing again only this often. */
 const SAID_AGAIN_MS = 3_600_000
+const QUIET_MS = 1_000
 const MOST_SAID = 10_000
 const MAX_REASON_BYTES = 1000
 
@@ -53,6 +55,8 @@ export interface Missing {
   readonly more: boolean
   /** Tasks with more windows in that time than are looked at, and from when on they were. */
   readonly cut: readonly { readonly task: string; readonly from: Date }[]
+  /** Tasks whose schedule this host cannot read, such as one in a time zone that it does not know. */
+  readonly unreadable: readonly { readonly task: string; readonly problem: string }[]
 }
 
 export class Tasks {
@@ -61,6 +65,7 @@ export class Tasks {
   readonly #instance: Instance
   /** When this process last said what it launches, by monotonicMs(). */
   readonly #said = new Map<string, number>()
+  readonly #mentions = new Set<Promise<unknown>>()
 
   /** Use ledger.tasks. */
   constructor(store: Store, patienceMs: number, instance: Instance) {
@@ -107,6 +112,18 @@ export class Tasks {
     return known
   }
 
+  /** Learns beside what the caller does: nobody waits for it, and what goes wrong the next launch says again. */
+  mention(launch: Launch): void {
+    const mention = this.learn(launch).catch(() => null)
+    this.#mentions.add(mention)
+    void mention.then(() => this.#mentions.delete(mention))
+  }
+
+  /** Resolves when what was mentioned is written, or cannot be soon: for a process that ends right after its claim. */
+  async quiet(): Promise<void> {
+    if (this.#mentions.size > 0) await Promise.race([Promise.all(this.#mentions), sleep(QUIET_MS, undefined, { ref: false })])
+  }
+
   /**
    * Finds the windows without a run before that of this launch. With catch-up, the latest or all of them within the
    * task's bounds are recorded as pending, for whoever takes up what is due; several launches at once do it once.
@@ -125,17 +142,19 @@ export class Tasks {
   async missing({ task, since = '7d', tooLong, limit = 10_000 }: MissingFilter = {}): Promise<Missing> {
     const sinceMs = durationMs('since', since)
     const tooLongMs = tooLong === undefined ? null : durationMs('too-long', tooLong)
-    const tasks = await this.list(task)
-    if (task !== undefined && !tasks[0]?.schedule) throw invalidOption('task', `no schedule of ${JSON.stringify(task.slice(0, 100))} is known; launch it with --cron or --every once, or use 'runledger tasks set'`)
+    const found = await this.list(task)
+    const unreadable = unreadableOf(found)
+    const tasks = found.filter(({ name }) => !unreadable.some((one) => one.task === name))
+    if (task !== undefined && !found[0]?.schedule) throw invalidOption('task', `no schedule of ${JSON.stringify(task.slice(0, 100))} is known; launch it with --cron or --every once, or use 'runledger tasks set'`)
     return this.#read(async () => {
       const now = await readNow(this.#store)
       const spans = tasks.flatMap((one) => ({ task: one, span: spanOf(one, new Date(now.getTime() - sinceMs), now) }))
       const windows: MissedWindow[] = []
       for (const { task: one, span } of spans) {
         if (!span) continue
-        for await (const window of missingWindows(this.#store, one, span, tooLongMs)) if (windows.push(window) > limit) return { windows: windows.slice(0, limit), more: true, cut: cutOf(spans) }
+        for await (const window of missingWindows(this.#store, one, span, tooLongMs)) if (windows.push(window) > limit) return { windows: windows.slice(0, limit), more: true, cut: cutOf(spans), unreadable }
       }
-      return { windows, more: false, cut: cutOf(spans) }
+      return { windows, more: false, cut: cutOf(spans), unreadable }
     })
   }
 
@@ -181,6 +200,13 @@ function actionOf(name: ActionName, task: string, taskKey: string | null, becaus
 
 function wordsOf({ schedule, ...terms }: TaskTerms): Record<string, unknown> {
   return { ...(schedule === undefined ? {} : { schedule: schedule === null || schedule === 'launched' ? schedule : scheduleText(schedule) }), ...terms }
+}
+
+function unreadableOf(tasks: readonly Task[]): Missing['unreadable'] {
+  return tasks.flatMap((task) => {
+    const problem = scheduleProblem(task)
+    return problem === null ? [] : [{ task: task.name, problem }]
+  })
 }
 
 function cutOf(spans: readonly { readonly task: Task; readonly span: Span | null }[]): Missing['cut'] {

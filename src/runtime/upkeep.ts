@@ -1,8 +1,10 @@
-/** What keeps a ledger in order over the years: retention. */
+/** What keeps a ledger in order over the years: retention, and a look at all of it. */
+import type { Finding } from '../model/finding.ts'
 import type { Instance } from '../model/run.ts'
 import type { Store } from '../store/tables.ts'
 import { actorOf } from './actor.ts'
 import { prune, type PrunedTask, type PruneOptions } from './prune.ts'
+import { verify, type Verified, type VerifyOptions } from './verify.ts'
 
 export class Upkeep {
   readonly #store: Store
@@ -26,5 +28,13 @@ export class Upkeep {
    */
   prune(options: PruneOptions): AsyncGenerator<PrunedTask> {
     return prune(this.#store, this.#patienceMs, actorOf(this.#instance, options.by), options)
+  }
+
+  /**
+   * Reads every row and tells which promise it contradicts, one finding at a time; returns how much it has read. It
+   * changes nothing, and what goes on meanwhile is no finding. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+   */
+  verify(options: VerifyOptions = {}): AsyncGenerator<Finding, Verified> {
+    return verify(this.#store, this.#patienceMs, options)
   }
 }

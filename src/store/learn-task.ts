@@ -32,6 +32,8 @@ export interface Known {
 
 /** How old the record of a launcher may become before it is renewed. */
 const SEEN_AGAIN_SECONDS = 3600
+/** So many launchers of a task are remembered, those seen latest. */
+const MOST_LAUNCHERS = 50
 /** A person who tries a schedule does not change the task's. */
 const BY_HAND = 'tty'
 
@@ -134,7 +136,17 @@ async function recordLauncher(store: Store, { task, host, launcher, schedule, zo
       .executeTakeFirstOrThrow(),
   )
   if (numUpdatedRows > 0n) return
+  await forgetOldest(store, task)
   await unlessThere(store, (db) => db.insertInto('task_launchers').values({ task_name: task, host, launcher, schedule, zone, first_seen_at: store.now(), last_seen_at: store.now() }).execute())
+}
+
+/** Where each launch has a host of its own, as in a cluster, the list would otherwise grow with every one. */
+async function forgetOldest(store: Store, task: string): Promise<void> {
+  const rows = await store.db.selectFrom('task_launchers').select(['host', 'launcher', 'schedule', 'zone']).where('task_name', '=', task).orderBy('last_seen_at', 'desc').offset(MOST_LAUNCHERS - 1).limit(MOST_LAUNCHERS).execute()
+  for (const row of rows) {
+    const { host, launcher, schedule, zone } = row
+    await store.statement((db) => db.deleteFrom('task_launchers').where('task_name', '=', task).where('host', '=', host).where('launcher', '=', launcher).where('schedule', '=', schedule).where('zone', '=', zone).execute())
+  }
 }
 
 /** Whoever holds the task's row (a pause, a catch-up, a forgotten session) is not waited for: the next launch says it again. */

@@ -70,6 +70,12 @@ eachDatabase('backfill', (db) => {
       assert.deepEqual([done(stderr)['completed'], done(stderr)['failed']], ['1', '2'])
     })
 
+    it("a job's own exit code 75 is a failure like any other", async () => {
+      const { code, stderr } = await ledger.run([...backfill('seventyfive', 2), ...sh('exit 75')])
+
+      assert.deepEqual([code, done(stderr)['failed'], done(stderr)['not_begun']], [75, '2', '0'])
+    })
+
     it('attempts, timeouts and their codes are those of exec', async () => {
       const retried = await ledger.run([...backfill('retried', 1, '--max-attempts', '3', '--backoff', '10ms'), ...sh('exit $((2 - RUNLEDGER_ATTEMPT))')])
       const slow = await ledger.run([...backfill('slow', 1, '--timeout', '200ms'), ...sh('sleep 60')])

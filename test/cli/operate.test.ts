@@ -100,6 +100,17 @@ describe('operate', () => {
     assert.ok(existsSync(marker))
   })
 
+  it('actions lists what was done, by whom and why, and nothing that was refused', async () => {
+    await ledger.run(['exec', '--task', 'listed', '--key', 'a', '--', 'false'])
+    await ledger.run(['release', 'listed:a'])
+    await ledger.run(['retry', 'listed:a', '--by', 'ann', '--because', 'the feed is back'])
+    await ledger.run(['pause', 'listed', '--by', 'bob'])
+    const lines = (await ledger.run(['actions', '--task', 'listed', '--json'])).stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+    assert.deepEqual(lines.map((line) => [line['action'], line['task_key'], line['acted_by'], line['because']]), [['retry', 'listed:a', 'ann', 'the feed is back'], ['pause', null, 'bob', null]])
+    const { stdout } = await ledger.run(['actions', '--key', 'listed:a'])
+    assert.match(stdout, /^AT +ACTION +ON +BY +FROM +BECAUSE\n\S+ \S+Z +retry +listed:a +ann +\S+ \(\S+\) +the feed is back\n$/)
+  })
+
   const wrong: [string[], number, RegExp][] = [
     [['cancel'], 64, /^runledger: INVALID_OPTION: cancel: takes one key/],
     [['cancel', 'a', 'b'], 64, /takes one key/],

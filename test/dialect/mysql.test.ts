@@ -73,7 +73,7 @@ for (const name of ['mysql', 'mariadb'] as const) {
       await db.admin(`revoke all on ${new URL(url).pathname.slice(1)}.* from ${user}@'%'; grant select on ${new URL(url).pathname.slice(1)}.* to ${user}@'%'`, url)
       const ledger = await openLedger(theirs)
       const refusal = ledger.claim({ task: 'a', key: 'a' })
-      await assert.rejects(refusal, { code: 'DATABASE_UNAVAILABLE', message: /lacks a right/ })
+      await assert.rejects(refusal, { code: 'DATABASE_UNAVAILABLE', message: /lacks the right/ })
       await ledger.close()
     })
 

@@ -96,7 +96,7 @@ onlyOn('postgres', 'PostgreSQL', (db) => {
     const theirs = new URL(await userUrl(db, url, 'secret'))
     await db.admin(`alter database ${name(url)} owner to current_user; create schema ledger authorization ${theirs.username}`, url)
     await useAll(t, `${theirs.href}?schema=ledger`)
-    await assert.rejects(migrate(`${theirs.href}?schema=another`), { code: 'DATABASE_UNAVAILABLE', message: /lacks a right/ })
+    await assert.rejects(migrate(`${theirs.href}?schema=another`), { code: 'DATABASE_UNAVAILABLE', message: /lacks the right/ })
   })
 
   it('the primary key of a table that is not the ledger\'s is not ours, by whatever name', async () => {

@@ -18,7 +18,7 @@ function statement(question: number): string {
 
 it('asks its questions in order, each with one statement', () => {
   const numbers = [...PAGE.matchAll(/^## (\d+)\. /gm)].map(([, number]) => Number(number))
-  assert.deepEqual(numbers, Array.from({ length: 15 }, (_, index) => index + 1))
+  assert.deepEqual(numbers, Array.from({ length: 16 }, (_, index) => index + 1))
   assert.equal([...PAGE.matchAll(/```sql/g)].length, numbers.length)
 })
 
@@ -33,7 +33,7 @@ eachDatabase("the operators' questions", (db) => {
     await ledger.claim({ task: 'import', key: 'lost', overlap: 'allow' })
     await db.admin(`update task_runs set heartbeat_at = '2026-09-20T23:00:00' where task_key = 'import:lost'`)
     assert.equal((await ledger.reap()).length, 1)
-    await ledger.claim({ task: 'import', key: 'stuck', overlap: 'allow' })
+    await leaveInDoubt(await ledger.claim({ task: 'import', key: 'stuck', overlap: 'allow' }))
     await makeWords(url)
     await ledger.close()
     await db.admin(`update task_runs set finished_at = '2026-09-20T23:00:00' where task_key = 'backup:night'`)
@@ -125,6 +125,10 @@ eachDatabase("the operators' questions", (db) => {
       ['daily_news', 'completed', '', 2],
     ])
   })
+
+  it('16: names the effect in doubt, and not the one that is done', async () => {
+    assert.deepEqual((await ask(16)).map((row) => [row['effect_key'], row['task_key'], row['attempt'], row['pid']]), [['import:stuck#charge', 'import:stuck', 1, process.pid]])
+  })
 })
 
 /** A window done and launched twice more, one running with one refused beside it, two failures. */
@@ -151,4 +155,10 @@ async function makeWords(url: string): Promise<void> {
   await later.tasks.set('report', { schedule: cron('30 2 * * *', 'Europe/Berlin'), graceMs: 900_000, catchUp: 'latest' }, 'OPS-12')
   await later.tasks.measures()
   await later.close()
+}
+
+async function leaveInDoubt(claim: Awaited<ReturnType<Ledger['claim']>>): Promise<void> {
+  assert.equal(claim.status, 'claimed')
+  await claim.effect('mail', () => 'sent')
+  await assert.rejects(claim.effect('charge', () => Promise.reject(new Error('no answer'))))
 }

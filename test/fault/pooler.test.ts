@@ -9,6 +9,8 @@ import { after, before, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
+import type { Checkup } from '../../src/model/checkup.ts'
+import { doctor } from '../../src/runtime/doctor.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { unprivilegedUser } from '../support/private-postgres.ts'
@@ -47,6 +49,13 @@ onlyOn('postgres', 'transaction pooler', (db) => {
 
     assert.deepEqual([conflict.status, second.attempt], ['conflict', 2])
     assert.deepEqual((await ledger.show('news:a')).history.map(({ outcome }) => outcome), ['conflict', 'failed', 'completed'])
+  })
+
+  it('doctor tells that it stands in between, and that nothing relies on a session', async () => {
+    const found = new Map<string, Checkup>()
+    for await (const checkup of doctor(pooler.url)) found.set(checkup.check, checkup)
+    assert.match(found.get('pooler')!.said, /^a pooler \(such as PgBouncer\) stands in between/)
+    assert.deepEqual([...found.values()].filter(({ state }) => state === 'problem'), [])
   })
 
   it('reaps', async () => {

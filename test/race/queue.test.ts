@@ -48,7 +48,7 @@ eachDatabase('killed workers', (db) => {
     }
     for (const deadline = performance.now() + 90_000; Number((await ledger.sql(`select count(*) as n from task_runs where status <> 'completed'`))[0]!['n']) > 0; await sleep(100)) assert.ok(performance.now() < deadline, 'it goes on')
     for (const worker of alive) worker.kill('SIGTERM')
-    await Promise.all(alive.map((worker) => worker.exitCode ?? once(worker, 'exit')))
+    await Promise.all(alive.map(async (worker) => worker.exitCode ?? once(worker, 'exit')))
 
     assert.equal(existsSync(join(folder, 'meetings')) ? readFileSync(join(folder, 'meetings'), 'utf8') : '', '', 'two of a key were at work at the same time')
     await noTwoAtOnce()

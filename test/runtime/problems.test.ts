@@ -127,6 +127,17 @@ eachLedger('problems', (bench) => {
     assert.deepEqual(await told({ conflicts: 3 }), [])
   })
 
+  it('a schedule that this host cannot read is a warning, and no reason to keep silent about the others', async () => {
+    const { ledger, task, told } = await hourlyTask()
+    await bench.store.db.updateTable('tasks').set({ zone: 'Mars/Phobos' }).where('task_name', '=', task).execute()
+
+    const missing = await ledger.tasks.missing()
+
+    assert.deepEqual([await told(), missing.unreadable.map((one) => one.task)], [['warning overdue'], [task]])
+    assert.equal((await ledger.tasks.measures()).now.find((one) => one.task === task)?.nextDueAt, null)
+    await ledger.tasks.set(task, { schedule: null })
+  })
+
   it('without a task it is about all of them, the critical ones first', async () => {
     const [bad, worse] = [await hourlyTask(), await hourlyTask()]
     await run(bad.task, 1, { status: 'failed' })

@@ -1,10 +1,12 @@
 /** Windows that nobody ran are found by a stored cursor and recorded once, within the bounds of the task, the oldest first. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import fc from 'fast-check'
 import { cron, every, type Schedule } from '../../src/model/window/schedule.ts'
 import { windowAt } from '../../src/model/window/window.ts'
 import type { TaskTerms } from '../../src/model/task.ts'
 import { catchUp } from '../../src/store/catch-up.ts'
+import { queueRun } from '../../src/store/queue-run.ts'
 import { dueRuns } from '../../src/store/recover.ts'
 import { readTask } from '../../src/store/read-task.ts'
 import { setTask } from '../../src/store/set-task.ts'
@@ -133,6 +135,25 @@ eachLedger('catch-up', (bench) => {
 
     assert.deepEqual(later?.queued, [`${one}:2026-03-08-03:00`])
     assert.deepEqual(gap?.queued.map((key) => key.slice(-5)), ['00:00', '00:30', '01:00', '01:30', '03:00', '03:30', '04:00', '04:30', '05:00', '05:30', '06:00'])
+  })
+
+  it('whatever ran, and in whatever order launches come, in the end every window has one run', async () => {
+    const windows = fc.uniqueArray(fc.integer({ min: 0, max: 11 }))
+    await fc.assert(
+      fc.asyncProperty(windows, windows, async (ran, launches) => {
+        const task = await taskWith({ catchUp: 'all' })
+        for (const hour of ran) await pastRun(bench.store, task, hourly, at(hour), { status: hour % 2 ? 'failed' : 'completed' })
+        for (const hour of launches) {
+          await launch(task, at(hour))
+          await queueRun(bench.store, { ...request(task, windowAt(hourly, at(hour))!.label), window: windowAt(hourly, at(hour)) })
+        }
+        await launch(task, at(12))
+
+        const { runs } = await bench.recorded(task)
+        assert.deepEqual(hours(runs.map((run) => String(run['task_key']))), Array.from({ length: 12 }, (_, hour) => hour))
+      }),
+      { numRuns: 12 },
+    )
   })
 
   it('case 18: of ten launches that find the gap at once one records it, each window once', async () => {

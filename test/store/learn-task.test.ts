@@ -74,7 +74,7 @@ eachLedger('learn', (bench) => {
     await learnTask(bench.store, one)
     await learnTask(bench.store, two)
 
-    for (let round = 0; round < 3; round++) for (const seen of [one, two]) await learnTask(bench.store, seen)
+    for (let round = 0; round < 3; round++) for (const seen of [two, one]) await learnTask(bench.store, seen)
 
     assert.equal(await schedule(task), '30 * * * *')
     assert.deepEqual((await listLaunchers(bench.store, task)).map(({ host, schedule }) => `${host} ${schedule}`).toSorted(), ['host-a 0 * * * *', 'host-b 30 * * * *'])
@@ -139,6 +139,15 @@ eachLedger('learn', (bench) => {
     assert.equal(second, first)
     assert.ok((await lastSeen()) - first > HOUR_MS)
     assert.equal((await readTask(bench.store, task))?.overlap, 'wait', 'a policy that has changed comes along')
+  })
+
+  it('where every launch has a host of its own, the fifty that were seen latest are remembered', async () => {
+    const task = bench.task()
+    for (let host = 0; host < 53; host++) await learnTask(bench.store, sighting(task, { host: `pod-${host}` }))
+
+    const hosts = (await listLaunchers(bench.store, task)).map(({ host }) => host)
+
+    assert.deepEqual([hosts.length, hosts.includes('pod-52'), hosts.includes('pod-0')], [50, true, false])
   })
 
   it('ten launches that bring the same news at once leave one task and one launcher', async () => {

@@ -1,6 +1,7 @@
 /** Every verb of the ledger once: for databases, schemas and users under which all of them must work. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { every } from '../../src/model/window/schedule.ts'
 import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
@@ -30,6 +31,26 @@ export async function useLedger(t: TestContext, url: string): Promise<void> {
   await effectsAndFences(ledger)
   assert.equal((await ledger.show('all:a')).history.at(-1)?.outcome, 'completed')
   assert.equal((await ledger.runs()).length, 4)
+  await tasksOf(ledger, later)
+}
+
+async function tasksOf(ledger: Ledger, later: Ledger): Promise<void> {
+  const launch = { task: 'hourly', window: every('1h') }
+  const threeHoursAgo = new Date(Date.now() - 3 * 3_600_000)
+  assert.equal(await ledger.tasks.learn(launch), null)
+  assert.deepEqual((await ledger.tasks.launchers()).map(({ task, schedule }) => [task, schedule]), [['hourly', '1h']])
+  assert.equal((await ledger.tasks.set('hourly', { catchUp: 'all', graceMs: 0, since: threeHoursAgo })).catchUp, 'all')
+  assert.equal((await later.tasks.learn({ ...launch, window: every('2h') }))?.task.schedule, '1h')
+  await ledger.tasks.set('hourly', { schedule: every('1h'), since: threeHoursAgo })
+  assert.equal((await ledger.tasks.missing({ task: 'hourly' })).windows.length, 3)
+  assert.equal((await ledger.tasks.catchUp(launch))?.queued.length, 2)
+  assert.deepEqual((await ledger.tasks.problems({ task: 'hourly' })).map(({ kind }) => kind), ['overdue'])
+  assert.deepEqual((await ledger.tasks.backfill({ task: 'hourly', from: threeHoursAgo, to: new Date() })).map(({ action }) => action), ['run', 'run', 'run'])
+  await ledger.tasks.recordBackfill('hourly', {})
+  await assert.rejects(ledger.run({ task: 'failing', key: 'a' }, () => Promise.reject(new Error('no'))), /no/)
+  assert.equal(await ledger.tasks.reopen('failing', { taskKey: 'failing:a', attempt: 1 }, 1), true)
+  assert.ok((await later.tasks.measures()).runs.some(({ task, outcome }) => task === 'paid' && outcome === 'completed'))
+  assert.ok((await later.tasks.measures()).now.some(({ task, pending }) => task === 'hourly' && pending === 2))
 }
 
 async function effectsAndFences(ledger: Ledger): Promise<void> {

@@ -81,7 +81,7 @@ async function fillOne(scene: Scene, { because }: FillPlan, window: BackfillWind
     tally.interrupted += 1
     // It was us who ended it, and who lets the backfill go on later wants this window too.
     await ledger.tasks.reopen(window.task, claim, attempts, 'the backfill was interrupted')
-  } else if (exitCode === EXIT.leaseLost) giveUp(tally, exitCode) // The database is gone, or somebody else works on the task.
+  } else if (exitCode === EXIT.leaseLost && claim.signal.aborted) giveUp(tally, exitCode) // Not a job's own 75: the database is gone, or others have the run.
   else {
     tally.failed += 1
     tally.exitCode ||= exitCode
