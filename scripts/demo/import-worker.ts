@@ -11,7 +11,9 @@ const ledger = await openLedger<ImportTasks>(url, { connectTimeout: '60s' })
 const worker = await ledger.worker({
   lease: '5s', concurrency: 16,
   handlers: {
-    import_line: ({ n, line }, run) => run.transaction((tx) => sql`insert into imported (n, line) values (${n}, ${line})`.execute(tx).then(() => {})),
+    import_line: async ({ n, line }, run) => {
+      await run.transaction((tx) => sql`insert into imported (n, line) values (${n}, ${line})`.execute(tx))
+    },
   },
   onEvent: ({ event }) => {
     if (event === 'degraded' || event === 'connected') process.send?.({ event, pid: process.pid })
