@@ -8,7 +8,7 @@ import { describe, it } from 'node:test'
 const root = join(import.meta.dirname, '..')
 
 /** Lowest first. A file may import its own floor and those below. */
-const floors = [/^src\/model\//, /^src\/dialect\//, /^(src\/store|migrations)\//, /^src\/migrate\//, /^src\/runtime\//, /^src\/index\.ts$/, /^src\/web\//, /^src\/cli\//]
+const floors = [/^src\/model\//, /^src\/dialect\//, /^(src\/store|migrations)\//, /^src\/migrate\//, /^src\/runtime\//, /^src\/(index|testing)\.ts$/, /^src\/web\//, /^src\/cli\//]
 
 /** The narrower doors: what these folders may import of ours. */
 const doors: Record<string, RegExp> = {

@@ -54,7 +54,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     ...batchVerbs<Tables>(table, `${schema}.${names.prefix}`, (heard) => listen(() => new pg.Client(clientConfig(address, options)), `${schema}.${names.prefix}`, heard)),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     deleteBy: (on, by) => deleteBy(on, table, by),
-    now: () => (options.clock ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
+    now: () => (options.clock?.offsetMs ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
     plusSeconds: (instant, seconds) => sql`(${instant} + ${seconds} * interval '1 second')`,
     secondsBetween: (from, to) => sql`extract(epoch from (${to} - ${from}))::float8`,
     instant: (date) => sql`${date}::timestamptz`,

@@ -44,7 +44,7 @@ export async function sqlite<Tables>(path: string, names: LedgerNames, options: 
     ...batchVerbs<Tables>(table),
     skipLocked: (query) => query,
     deleteBy: (on, by) => deleteBy(on, table, by),
-    now: () => (options.clock ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
+    now: () => (options.clock?.offsetMs ? sql`strftime(${FORMAT}, 'now', ${`${options.clock.offsetMs / 1000} seconds`})` : sql`strftime(${FORMAT}, 'now')`),
     plusSeconds: (instant, seconds) => sql`strftime(${FORMAT}, ${instant}, ${seconds} || ' seconds')`,
     // julianday, since unixepoch's 'subsec' is unknown to the sqlite3 program of many a host, and the views use this too.
     secondsBetween: (from, to) => sql`round((julianday(${to}) - julianday(${from})) * 86400, 3)`,

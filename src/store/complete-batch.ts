@@ -1,6 +1,7 @@
 /** Completes many runs of one instance in one commit, and lets the next of their concurrency keys come forward in it. */
 import { sql } from 'kysely'
 import type { Holder } from '../model/run.ts'
+import { isStill } from './line.ts'
 import { lockFences } from './take-keyed.ts'
 import { headsOfLine, makeReady } from './tend-line.ts'
 import type { Db, Store } from './tables.ts'
@@ -60,9 +61,9 @@ function resultOf(store: Store, done: readonly DoneRun[]) {
   return store.asJson(sql`case task_key ${sql.join(done.map(({ taskKey, result }) => sql`when ${taskKey} then ${result}`), sql` `)} end`)
 }
 
-/** Which of them are not completed by this very attempt; asked after a write that missed some, or that nobody saw the end of. */
-export async function notCompleted(store: Store, db: Db, done: readonly Holder[]): Promise<string[]> {
-  const rows = await db.selectFrom('task_runs').select('task_key').where(isOneOf(store, done)).where('status', '=', 'completed').where('instance_id', '=', done[0]!.instanceId).execute()
+/** Which of them are not completed by this very attempt; what an earlier write completed, whose answer was lost, is. */
+async function notCompleted(store: Store, db: Db, done: readonly Holder[]): Promise<string[]> {
+  const rows = await db.selectFrom('task_runs').select('task_key').where(isOneOf(store, done)).where(isStill('completed')).where('instance_id', '=', done[0]!.instanceId).execute()
   const completed = new Set(rows.map((row) => row.task_key))
   return done.map(({ taskKey }) => taskKey).filter((key) => !completed.has(key))
 }

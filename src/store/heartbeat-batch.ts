@@ -1,6 +1,7 @@
 /** Renews the leases of many runs of one instance in one statement, and says which of them are not ours any more, or are to stop. */
 import { sql } from 'kysely'
 import type { Holder } from '../model/run.ts'
+import { isStill } from './line.ts'
 import type { Store } from './tables.ts'
 import { isOneOf } from './transition-batch.ts'
 
@@ -17,7 +18,7 @@ const ALL_WELL: Beats = { lost: new Set(), cancelled: new Set() }
 export async function heartbeatMany(store: Store, of: readonly Holder[]): Promise<Beats> {
   const { instanceId } = of[0]!
   const { numUpdatedRows } = await store.statement((db) =>
-    db.updateTable('task_runs').set({ heartbeat_at: store.now() }).where(isOneOf(store, of)).where('instance_id', '=', instanceId).where('status', '=', 'processing').executeTakeFirstOrThrow(),
+    db.updateTable('task_runs').set({ heartbeat_at: store.now() }).where(isOneOf(store, of)).where('instance_id', '=', instanceId).where(isStill('processing')).executeTakeFirstOrThrow(),
   )
   const rows = await store.db
     .selectFrom('task_runs')
@@ -25,7 +26,7 @@ export async function heartbeatMany(store: Store, of: readonly Holder[]): Promis
     .select(sql<number>`case when cancel_requested_at is null then 0 else 1 end`.as('cancelled'))
     .where(isOneOf(store, of))
     .where('instance_id', '=', instanceId)
-    .where('status', '=', 'processing')
+    .where(isStill('processing'))
     .$if(Number(numUpdatedRows) === of.length, (query) => query.where('cancel_requested_at', 'is not', null))
     .execute()
   const cancelled = new Set(rows.filter((row) => Number(row.cancelled) === 1).map((row) => row.task_key))

@@ -6,6 +6,7 @@
  * stands in the wrong place is late, never wrong, and store/tend-line.ts moves it.
  */
 import { sql, type RawBuilder } from 'kysely'
+import type { Status } from '../model/states.ts'
 import type { Store } from './tables.ts'
 
 /** Where runs stand that name no queue. */
@@ -28,3 +29,16 @@ export function dueLater(at: RawBuilder<Date>) {
 
 /** Stands nowhere: somebody has it, or it is over. */
 export const OUT_OF_LINE = { ready_queue: null, waiting_key: null, due_at: null } as const
+
+/**
+ * The state of rows that are named by their keys, or found by their place in line. As an expression, so that no index on
+ * the state answers to it: through that, a statement would read, and lock, whatever else is in this state.
+ */
+export function isStill(status: Status): RawBuilder<boolean> {
+  return sql<boolean>`coalesce(status, '') = ${sql.lit(status)}`
+}
+
+/** Its time has come. The clock is read once: as it is, a database that may find it different for each row would look at all of them. */
+export function isDueBy(store: Store, column: 'due_at' | 'available_at'): RawBuilder<boolean> {
+  return sql<boolean>`${sql.ref(column)} <= (select ${store.now()})`
+}

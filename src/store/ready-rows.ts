@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { FLOOR_SCOPE } from '../dialect/dialect.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Holder } from '../model/run.ts'
+import { isStill } from './line.ts'
 import type { Db, Store } from './tables.ts'
 
 export interface ReadyQuery {
@@ -51,7 +52,7 @@ function selectReady(store: Store, queue: string, tasks: readonly string[]) {
     .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
     .where('ready_queue', '=', queue)
     // As expressions, so that no other index answers to them: this one has the order, whatever the statistics say.
-    .where(sql<boolean>`coalesce(status, '') = 'pending'`)
+    .where(isStill('pending'))
     .where(store.oneOf(sql`coalesce(task_name, '')`, tasks))
     .orderBy('priority')
     .orderBy('position')

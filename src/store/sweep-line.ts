@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import { activeKeys, slotsOf } from './active-keys.ts'
-import { inLine } from './line.ts'
+import { inLine, isDueBy, isStill } from './line.ts'
 import { lockFences } from './take-keyed.ts'
 import type { Store } from './tables.ts'
 import { headsOfLine, makeReady, type Head } from './tend-line.ts'
@@ -30,7 +30,7 @@ export async function sweepLine(store: Store, { key, availableAt }: SweepCursor)
   const freed = await headsOfFreeKeys(store, keys)
   const strays = await readStrays(store, availableAt)
   if (freed.length > 0) await store.transaction((tx) => lockFences(store, tx, freed.map((head) => head.key)).then(() => comeForwardAll(store, tx, freed)))
-  if (strays.keys.length > 0) await store.statement((db) => db.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), strays.keys)).where('status', '=', 'pending').where('ready_queue', 'is', null).where('waiting_key', 'is', null).where('due_at', 'is', null).execute())
+  if (strays.keys.length > 0) await store.statement((db) => db.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), strays.keys)).where(isStill('pending')).where('ready_queue', 'is', null).where('waiting_key', 'is', null).where('due_at', 'is', null).execute())
   return { next: { key: keys.length < KEYS_A_SWEEP ? '' : keys.at(-1)!, availableAt: strays.next }, madeReady: freed.length + strays.keys.length }
 }
 
@@ -75,7 +75,7 @@ async function readStrays(store: Store, after: Date | null): Promise<{ keys: str
     .selectFrom('task_runs')
     .select(['task_key', 'available_at', 'ready_queue', 'waiting_key', 'due_at'])
     .where('status', '=', 'pending')
-    .where(sql<boolean>`available_at <= ${store.now()}`)
+    .where(isDueBy(store, 'available_at'))
     .orderBy('available_at')
     .limit(RUNS_A_SWEEP)
   if (after) query = query.where(sql<boolean>`available_at >= ${store.instant(after)}`)

@@ -7,6 +7,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Holder } from '../model/run.ts'
 import { MOVES } from '../model/states.ts'
+import { isStill } from './line.ts'
 import { mustAllMove, type ReadyRow, type readyQuery } from './ready-rows.ts'
 import { columnsOf, placeInLine, type Changes } from './transition.ts'
 import type { Db, Store } from './tables.ts'
@@ -24,7 +25,7 @@ export async function transitionMany(store: Store, db: Db, { move, of, set = {} 
   const changes = { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set }
   const { numAffectedRows } = await sql`${store.often}
     update ${store.table('task_runs')} set ${sql.join(Object.entries(changes).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
-    where ${isOneOf(store, of)} and status = ${from} ${from === 'processing' ? sql`and instance_id = ${of[0]!.instanceId}` : sql``}`.execute(db)
+    where ${isOneOf(store, of)} and ${isStill(from)} ${from === 'processing' ? sql`and instance_id = ${of[0]!.instanceId}` : sql``}`.execute(db)
   return Number(numAffectedRows)
 }
 

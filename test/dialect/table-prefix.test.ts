@@ -43,7 +43,7 @@ eachDatabase('table prefix', (db) => {
     for (const prefix of PREFIXES) {
       const ledger = await openLedger(prefixed(prefix))
       t.after(() => ledger.close())
-      assert.deepEqual((await ledger.runs()).map(({ taskKey }) => taskKey).filter((key) => !key.startsWith('hourly:')).toSorted(), ['all:a', 'all:b', 'failing:a', 'left:a', 'paid:a'])
+      assert.deepEqual((await ledger.runs()).map(({ taskKey }) => taskKey).filter((key) => !key.startsWith('hourly:')).toSorted(), ['all:a', 'all:b', 'failing:a', 'left:a', 'paid:a', 'queued:a', 'queued:b', 'queued:c', 'queued:d'])
     }
     assert.deepEqual((await tables()).filter((name) => /^(app_|a\d+)?task_runs$/.test(name)), PREFIXES.map((prefix) => `${prefix}task_runs`).toSorted())
   })

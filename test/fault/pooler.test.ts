@@ -30,6 +30,18 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     await pooler?.stop()
   })
 
+  it('case 63: a worker behind a pooler hears no notification and forgets its statements, and does every run once by its poll', async (t) => {
+    const executions: string[] = []
+    await ledger.enqueueMany('pooled', Array.from({ length: 200 }, (_, nth) => ({ key: String(nth), ...(nth % 10 === 0 && { concurrencyKey: 'pooled-k' }) })))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const worker = await ledger.worker({ poll: '100ms', handlers: { pooled: (_payload, run) => void executions.push(run.taskKey) }, onEvent: ({ event }) => void (event === 'completed' && worker.status().completed === 200 && resolve()) })
+    t.after(() => worker.stop())
+
+    await promise
+
+    assert.deepEqual([executions.length, new Set(executions).size], [200, 200])
+  })
+
   it('migrates, and finds nothing left to do', async () => {
     assert.deepEqual(await migrate(pooler.url), [])
     assert.ok((await migrationStatus(pooler.url)).every(({ appliedAt }) => appliedAt !== null))

@@ -6,6 +6,8 @@ import { completeMany } from '../../src/store/complete-batch.ts'
 import { fail } from '../../src/store/close.ts'
 import { bumpFences } from '../../src/store/fence.ts'
 import { heartbeatMany } from '../../src/store/heartbeat-batch.ts'
+import { takeRuns } from '../../src/store/prune.ts'
+import { reap } from '../../src/store/reap.ts'
 import { releaseMany } from '../../src/store/release-batch.ts'
 import { look, promote } from '../../src/store/tend-line.ts'
 import { eachLedger, instance } from '../support/ledgers.ts'
@@ -107,7 +109,6 @@ eachLedger('batches', (bench) => {
     await enqueue(bench.store, task, [{ label: 'kept' }, { label: 'lost' }, { label: 'result' }])
     const mine = await take(bench.store, task)
     await bench.age(`${task}:lost`)
-    const { reap } = await import('../../src/store/reap.ts')
     await reap(bench.store)
     const [theirs] = await take(bench.store, task)
 
@@ -160,5 +161,36 @@ eachLedger('batches', (bench) => {
     await bumpFences(bench.store, 1000n)
     await enqueue(bench.store, task, [{ label: 'b' }])
     assert.ok((await take(bench.store, task))[0]!.fence > 1000n)
+  })
+
+  it('an earlier attempt of the same process completes nothing: attempt and fence are asked for, not the instance alone', async () => {
+    const task = bench.task()
+    const us = instance()
+    await enqueue(bench.store, task, [{ label: 'again' }, { label: 'other', concurrencyKey: `${task}-k` }])
+    const first = await take(bench.store, task, 100, us)
+    await bench.age(`${task}:again`)
+    await reap(bench.store)
+    const [second] = await take(bench.store, task, 100, us)
+    assert.deepEqual([labels([second!]), second!.attempt], [['again'], 2])
+
+    const stale = first.find(({ taskKey }) => taskKey === second!.taskKey)!
+    assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }]))], [stale.taskKey])
+    assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }, { ...first.find((run) => run !== stale)!, fence: 99n, result: null }]))].length, 2)
+    assert.deepEqual([...(await heartbeatMany(bench.store, [stale])).lost], [stale.taskKey])
+    assert.equal((await bench.row(stale.taskKey))['status'], 'processing')
+  })
+
+  it('a key that was pruned and is enqueued again goes on above its old fence', async () => {
+    const task = bench.task()
+    await enqueue(bench.store, task, [{ label: 'a' }])
+    await bench.store.statement((db) => db.updateTable('task_runs').set({ fence: 5000n }).where('task_key', '=', `${task}:a`).execute())
+    const [before] = await take(bench.store, task)
+    await completeMany(bench.store, [{ ...before!, result: null }])
+    const pruned = await takeRuns(bench.store, { task, status: 'completed', keys: [`${task}:a`], before: new Date(Date.now() + 3_600_000) })
+    assert.equal(pruned.runs, 1)
+
+    await enqueue(bench.store, task, [{ label: 'a' }])
+
+    assert.ok((await take(bench.store, task))[0]!.fence > before!.fence)
   })
 })

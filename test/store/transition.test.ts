@@ -83,8 +83,8 @@ describe('moves', () => {
   const files = readdirSync(join(import.meta.dirname, '../../src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => ({ file, code: readFileSync(join(import.meta.dirname, '../../src', file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '') }))
-  /** What the one-line updates of a file set. */
-  const setsOf = (name: string) => [...(files.find(({ file }) => file === name)!.code.match(/\.set\((\{[^{}]*(\$\{[^}]*\}[^{}]*)*\}|inLine\(\))\)/g) ?? [])]
+  /** What the updates of a file set: up to the condition, where that stands in the same line. */
+  const setsOf = (name: string) => [...files.find(({ file }) => file === name)!.code.matchAll(/\.set\((\{|inLine).*\)/g)].map(([text]) => text.split('.where(')[0]!)
   const filesWith = (pattern: RegExp) => files.filter(({ code }) => pattern.test(code)).map(({ file }) => file)
 
   it('are those of the design, between its states, and a run that is over moves only by an operator', () => {

@@ -32,6 +32,7 @@ export async function useLedger(t: TestContext, url: string): Promise<void> {
   assert.equal((await ledger.show('all:a')).history.at(-1)?.outcome, 'completed')
   assert.equal((await ledger.runs()).length, 4)
   await tasksOf(ledger, later)
+  await queueOf(ledger)
 }
 
 async function tasksOf(ledger: Ledger, later: Ledger): Promise<void> {
@@ -51,6 +52,17 @@ async function tasksOf(ledger: Ledger, later: Ledger): Promise<void> {
   assert.equal(await ledger.tasks.reopen('failing', { taskKey: 'failing:a', attempt: 1 }, 1), true)
   assert.ok((await later.tasks.measures()).runs.some(({ task, outcome }) => task === 'paid' && outcome === 'completed'))
   assert.ok((await later.tasks.measures()).now.some(({ task, pending }) => task === 'hourly' && pending === 2))
+}
+
+async function queueOf(ledger: Ledger): Promise<void> {
+  const outcome = await ledger.enqueueMany('queued', [{ key: 'a', payload: 1 }, { key: 'a' }, { key: 'b', concurrencyKey: 'k' }, { key: 'c', concurrencyKey: 'k' }, { key: 'd', availableAt: 1 }])
+  assert.deepEqual(outcome.map(({ duplicate }) => duplicate), [false, true, false, false, false])
+  const done: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const worker = await ledger.worker({ poll: '50ms', handlers: { queued: (_payload, run) => void done.push(run.taskKey) }, onEvent: ({ event }) => void (event === 'completed' && worker.status().completed === 4 && resolve()) })
+  await promise
+  await worker.stop()
+  assert.deepEqual(done.toSorted(), ['queued:a', 'queued:b', 'queued:c', 'queued:d'])
 }
 
 async function effectsAndFences(ledger: Ledger): Promise<void> {

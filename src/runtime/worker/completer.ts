@@ -2,7 +2,7 @@
  * Records completions in groups: what came while the last commit was under way goes into the next one. A run counts as
  * completed when its commit is acknowledged, and not before; how many wait for one adapts by itself, without a timer.
  */
-import { completeMany, notCompleted, type DoneRun } from '../../store/complete-batch.ts'
+import { completeMany, type DoneRun } from '../../store/complete-batch.ts'
 import type { Store } from '../../store/tables.ts'
 import { RECORDING_PATIENCE_MS, settle } from '../settle.ts'
 import type { Health } from './health.ts'
@@ -55,18 +55,11 @@ export class Completer {
 
   async #flush(group: readonly Completion[]): Promise<void> {
     try {
-      const lost = await settle(this.#store, RECORDING_PATIENCE_MS, (uncertain) => this.#health.ask(() => this.#record(group, uncertain)))
+      const lost = await settle(this.#store, RECORDING_PATIENCE_MS, () => this.#health.ask(() => completeMany(this.#store, group)))
       for (const { taskKey, closed } of group) closed(!lost.has(taskKey))
     } catch (error) {
       if (group.length > 1) for (const one of group) await this.#flush([one])
       else group[0]!.closed(false, error)
     }
-  }
-
-  /** After a commit that nobody saw the end of, those that it had completed already are not lost. */
-  async #record(group: readonly Completion[], uncertain: boolean): Promise<Set<string>> {
-    const lost = await completeMany(this.#store, group)
-    if (!uncertain || lost.size === 0) return lost
-    return new Set(await notCompleted(this.#store, this.#store.db, group.filter(({ taskKey }) => lost.has(taskKey))))
   }
 }
