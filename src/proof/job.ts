@@ -17,16 +17,24 @@ export async function doJob(scene: Scene, task: ProofTask, claim: Claim): Promis
   const { spec, witness, random } = scene
   const who: Facts = { key: claim.taskKey, task: claim.task, attempt: claim.attempt, fence: String(claim.fence), instance: claim.instanceId, worker: spec.name }
   witness.seen('start', who)
-  if (random() < 0.8) await mail(scene, claim, who)
+  const dies = random() < spec.deathChance ? Math.floor(random() * 3) : null
+  if (random() < 0.8 || dies === 0) await mail(scene, claim, who, dies === 0)
   await labour(scene, claim, who)
+  if (dies === 1) die()
   if (random() < 0.8) await writeBehindFence(scene, task, claim, who)
+  if (dies === 2) die()
   await close(scene, claim, who)
 }
 
+function die(): void {
+  process.kill(process.pid, 'SIGKILL')
+}
+
 /** An effect that no attempt may perform again; the witness hears of each time that it really happens. */
-async function mail({ history, witness }: Scene, claim: Claim, who: Facts): Promise<void> {
+async function mail({ history, witness }: Scene, claim: Claim, who: Facts, dies: boolean): Promise<void> {
   const perform = async (effect: string) => {
     witness.seen('perform', { ...who, effect })
+    if (dies) die()
     await sleep(1)
     return claim.attempt
   }
@@ -35,7 +43,7 @@ async function mail({ history, witness }: Scene, claim: Claim, who: Facts): Prom
 
 /** Some time passes, with heartbeats that are noted (those in the background are not), and with trouble of its own making. */
 async function labour({ spec, history, random }: Scene, claim: Claim, who: Facts): Promise<void> {
-  if (spec.blockMs > 0 && random() < 0.1) blockTheLoop(spec.blockMs)
+  if (spec.blockMs > 0 && random() < spec.blockChance) blockTheLoop(spec.blockMs)
   for (let left = random() * spec.jobMs; left > 0; left -= spec.jobMs / 4) {
     await sleep(Math.min(left, spec.jobMs / 4))
     if (random() < 0.6) await history.act('heartbeat', who, () => claim.heartbeat())

@@ -37,7 +37,7 @@ export interface RoundResult {
 }
 
 export const TERMS: Omit<WorkerSpec, 'name' | 'folder' | 'seed' | 'role' | 'tasks'> = {
-  leaseMs: 1000, jobMs: 60, maxAttempts: 12, elsewhere: false, heartbeats: 'loop', lanes: 2, blockMs: 0, holdMs: 0, patienceMs: 10_000,
+  leaseMs: 1000, jobMs: 60, maxAttempts: 12, elsewhere: false, heartbeats: 'loop', lanes: 2, blockMs: 0, blockChance: 0.1, deathChance: 0, holdMs: 0, patienceMs: 10_000,
 }
 
 export async function playRound(round: Round): Promise<RoundResult> {

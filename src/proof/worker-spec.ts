@@ -25,9 +25,12 @@ export interface WorkerSpec {
   readonly heartbeats: 'thread' | 'loop'
   /** How many jobs it has at once. */
   readonly lanes: number
-  /** The job blocks the event loop for so long, now and then. */
+  /** The job blocks the event loop for so long, with this chance. */
   readonly blockMs: number
-  /** The job holds a connection of the ledger's pool in a transaction for so long, now and then. */
+  readonly blockChance: number
+  /** The job kills its own process (SIGKILL), with this chance: in the middle of its effect, at work, or before it closes its run. */
+  readonly deathChance: number
+  /** The job holds a connection of the ledger's pool in a transaction for so long, with a chance of a third. */
   readonly holdMs: number
   /** A database that is away is asked again for so long. */
   readonly patienceMs: number
