@@ -120,7 +120,7 @@ export class Crew {
     const { url, folder, command: [program, ...args], environment, random } = this.#options
     const nth = ++this.#started
     const spec: WorkerSpec = { ...post, folder, name: `${post.role}-${nth}`, seed: Math.floor(random() * 2 ** 31) }
-    const env = { ...process.env, ...environment?.(nth), RUNLEDGER_DB: url, [SPEC_VARIABLE]: JSON.stringify(spec) }
+    const env = { ...process.env, RUNLEDGER_DB: url, ...environment?.(nth), [SPEC_VARIABLE]: JSON.stringify(spec) }
     const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
     const member: Member = { spec, process: child, ended: once(child, 'exit').then(() => void this.#members.delete(member)) }
     this.#members.add(member)

@@ -43,7 +43,10 @@ async function mail({ history, witness }: Scene, claim: Claim, who: Facts, dies:
 
 /** Some time passes, with heartbeats that are noted (those in the background are not), and with trouble of its own making. */
 async function labour({ spec, history, random }: Scene, claim: Claim, who: Facts): Promise<void> {
-  if (spec.blockMs > 0 && random() < spec.blockChance) blockTheLoop(spec.blockMs)
+  if (spec.blockMs > 0 && random() < spec.blockChance) {
+    history.seen('blocked')
+    blockTheLoop(spec.blockMs)
+  }
   for (let left = random() * spec.jobMs; left > 0; left -= spec.jobMs / 4) {
     await sleep(Math.min(left, spec.jobMs / 4))
     if (random() < 0.6) await history.act('heartbeat', who, () => claim.heartbeat())
@@ -65,6 +68,7 @@ async function close({ spec, history, random }: Scene, claim: Claim, who: Facts)
   const end = holds ? 'hold' : weighted(random, [['complete', 60], ['transaction', 15], ['fail', 15], ['release', 10]])
   if (end === 'complete') await history.act('complete', who, () => claim.complete())
   if (end === 'transaction') await history.act('complete', who, () => claim.transaction(async () => {}))
+  if (end === 'hold') history.seen('held')
   if (end === 'hold') await history.act('complete', who, () => claim.transaction(() => sleep(spec.holdMs)))
   if (end === 'fail') await history.act('fail', who, () => claim.fail('bad luck'), ({ retryInMs }) => ({ retried: retryInMs !== null }))
   if (end === 'release') await history.act('release', who, () => claim.release())

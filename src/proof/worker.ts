@@ -54,8 +54,8 @@ async function runAfterAll(scene: Scene): Promise<void> {
 /** @returns true when the key is over */
 async function tryKey(scene: Scene, task: ProofTask, key: string): Promise<boolean> {
   const { ledger, spec, history, random } = scene
-  const overlap = task.exclusive ? weighted(random, [['skip', 50], ['wait', 40], ['queue', 10]] as const) : 'allow'
-  const launch: Launch = { task: task.name, key, overlap, lease: spec.leaseMs, maxAttempts: spec.maxAttempts, backoff: 5, ...(overlap === 'wait' && { waitTimeout: spec.leaseMs / 2 }) }
+  const overlap = task.exclusive ? weighted(random, [['skip', 75], ['wait', 15], ['queue', 10]] as const) : 'allow'
+  const launch: Launch = { task: task.name, key, overlap, lease: spec.leaseMs, maxAttempts: spec.maxAttempts, backoff: 5, ...(overlap === 'wait' && { waitTimeout: spec.leaseMs / 4 }) }
   const asked: Facts = { key: `${task.name}:${key}`, task: task.name, exclusive: task.exclusive, leaseMs: spec.leaseMs, provable: !spec.elsewhere, instance: ledger.instance.id, maxAttempts: spec.maxAttempts }
   const answer = await history.act('claim', asked, () => ledger.claim(launch), told)
   if (answer.end !== 'returned') {

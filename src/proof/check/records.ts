@@ -48,7 +48,7 @@ function conflictLines(lines: Evidence['lines'], facts: Operation['facts']): His
 
 function recovery({ runs, finished }: Evidence): Verdict {
   const look = new Look('recovery')
-  look.that(finished, () => 'the workers did not come to their end in time')
+  look.that(finished, () => 'the workers did not come to their end')
   for (const { taskKey, status } of runs) look.that(status === 'completed' || status === 'failed', () => `${taskKey} is still ${status}`)
   return look.verdict()
 }
