@@ -5,7 +5,7 @@ import type { DatabaseName } from '../../test/support/databases.ts'
 import { clock, disk, migrations, statementBoundary } from './host-faults.ts'
 import { harmedStatements, network } from './network-faults.ts'
 import { readOnly, restart } from './server-faults.ts'
-import { countingDeaths, LEASE_MS, SERVERS, type Stage } from './stage.ts'
+import { countingDeaths, SERVERS, type Stage } from './stage.ts'
 
 export interface Fault {
   readonly about: string
@@ -20,7 +20,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   kill: { about: 'SIGKILL of holders and reapers, one after the other', on: EVERYWHERE, play: async (stage) => stage.play(await stage.ledger(), { trouble: kills(stage.size.faults) }) },
   death: { about: 'SIGKILL of a holder by itself: in the middle of its effect, at work, before it closes its run', on: EVERYWHERE, play: (stage) => death(stage) },
   boundary: { about: 'SIGKILL between any two statements', on: EVERYWHERE, play: statementBoundary },
-  freeze: { about: 'SIGSTOP beyond the lease, then SIGCONT, of holders and reapers', on: EVERYWHERE, play: async (stage) => stage.play(await stage.ledger(), { trouble: freezes(stage.size.faults, 1.5 * LEASE_MS) }) },
+  freeze: { about: 'SIGSTOP beyond the lease, then SIGCONT, of holders and reapers', on: EVERYWHERE, play: async (stage) => stage.play(await stage.ledger(), { trouble: freezes(stage.size.faults, 1.5 * stage.leaseMs) }) },
   block: { about: 'the event loop is blocked for three leases, with heartbeats on a thread of their own', on: EVERYWHERE, play: (stage) => block(stage) },
   pool: { about: "jobs hold every connection of the ledger's pool for three leases", on: SERVERS, play: (stage) => pool(stage) },
   network: { about: 'connections are slow, narrow, reset, deaf, swallowed or refused for a while', on: SERVERS, play: network },
@@ -38,17 +38,17 @@ async function death(stage: Stage): Promise<RoundResult> {
 }
 
 async function block(stage: Stage): Promise<RoundResult> {
-  const result = await stage.play(await stage.ledger(), { worker: { heartbeats: 'thread', blockMs: 3 * LEASE_MS, blockChance: 0.03, lanes: 1 } })
+  const result = await stage.play(await stage.ledger(), { worker: { heartbeats: 'thread', blockMs: 3 * stage.leaseMs, blockChance: 0.03, lanes: 1 } })
   return { ...result, faults: result.evidence.operations.filter(({ did }) => did === 'blocked').length }
 }
 
 async function pool(stage: Stage): Promise<RoundResult> {
-  const result = await stage.play(await stage.ledger(), { worker: { lanes: 8, holdMs: 3 * LEASE_MS } })
+  const result = await stage.play(await stage.ledger(), { worker: { lanes: 8, holdMs: 3 * stage.leaseMs } })
   return { ...result, faults: result.evidence.operations.filter(({ did }) => did === 'held').length }
 }
 
 async function mix(stage: Stage): Promise<RoundResult> {
   const { faults } = stage.size
-  const trouble = together(kills(Math.ceil(faults / 2)), freezes(Math.floor(faults / 2), 1.5 * LEASE_MS))
+  const trouble = together(kills(Math.ceil(faults / 2)), freezes(Math.floor(faults / 2), 1.5 * stage.leaseMs))
   return countingDeaths(await stage.play(await stage.ledger(), { trouble, worker: { deathChance: 0.05 } }))
 }

@@ -9,7 +9,7 @@ import { migrate } from '../../src/index.ts'
 import type { RoundResult } from '../../src/proof/round.ts'
 import { repeatedly } from '../../src/proof/trouble.ts'
 import { fullServerDisk } from './network-faults.ts'
-import { countingDeaths, LEASE_MS, type Stage } from './stage.ts'
+import { countingDeaths, type Stage } from './stage.ts'
 
 /** Half of the workers live on a host whose clock is set anew all the time; the ledger's own clock is the server's. */
 export async function clock(stage: Stage): Promise<RoundResult> {
@@ -32,11 +32,9 @@ export async function clock(stage: Stage): Promise<RoundResult> {
 }
 
 const DYING = join(import.meta.dirname, 'dying-worker.ts')
-/** So many starts die; the next ones live, so that there is an end. */
-const DEATHS = 24
-
+/** The first starts die; the next ones live, so that there is an end. */
 export async function statementBoundary(stage: Stage): Promise<RoundResult> {
-  const deaths = Math.max(DEATHS, stage.size.faults)
+  const deaths = 2 * stage.size.faults
   return countingDeaths(await stage.play(await stage.ledger(), { command: [process.execPath, DYING], environment: (nth) => ({ RUNLEDGER_PROOF_DEATH: nth <= deaths ? String(1 + ((nth * 7 + stage.seed) % 90)) : '0' }) }))
 }
 
@@ -51,7 +49,7 @@ export async function disk(stage: Stage): Promise<RoundResult> {
     const filler = join(folder, 'filler')
     const trouble = repeatedly(stage.size.faults, 400, async (_, random) => {
       fill(filler)
-      await sleep(LEASE_MS * (0.2 + random()))
+      await sleep(stage.leaseMs * (0.2 + random()))
       rmSync(filler)
       return true
     })

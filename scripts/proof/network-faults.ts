@@ -4,7 +4,7 @@ import type { RoundResult } from '../../src/proof/round.ts'
 import { weighted, type Random } from '../../src/proof/random.ts'
 import { repeatedly } from '../../src/proof/trouble.ts'
 import { faultProxy, NEVER_ARRIVES, REPLY_LOST, type Fault, type FaultProxy } from '../../test/support/fault-proxy.ts'
-import { LEASE_MS, type Stage } from './stage.ts'
+import { type Stage } from './stage.ts'
 
 type Trouble = 'slow' | 'narrow' | 'reset' | 'deaf' | 'blackhole' | 'refuse'
 
@@ -13,7 +13,7 @@ const TROUBLES: readonly (readonly [Trouble, number])[] = [['slow', 2], ['narrow
 export async function network(stage: Stage): Promise<RoundResult> {
   const trouble = (proxy: FaultProxy) =>
     repeatedly(stage.size.faults, 200, async (_, random) => {
-      await bad(proxy, weighted(random, TROUBLES), LEASE_MS * (0.2 + 1.5 * random()))
+      await bad(proxy, weighted(random, TROUBLES), stage.leaseMs * (0.2 + 1.5 * random()))
       return true
     })
   return behindProxy(stage, trouble)

@@ -9,8 +9,8 @@ import { FAULTS } from './faults.ts'
 import { Stage, type Size } from './stage.ts'
 import { markdown, Tally } from './tally.ts'
 
-const SHORT: Size = { keys: 20, faults: 6, workers: 4, withinMs: 60_000 }
-const LONG: Size = { keys: 250, faults: 60, workers: 4, withinMs: 600_000 }
+const SHORT: Size = { keys: 20, faults: 6, workers: 4, withinMs: 60_000, leaseMs: 1000 }
+const LONG: Size = { keys: 250, faults: 60, workers: 4, withinMs: 600_000, leaseMs: 1000 }
 const LONG_RUNS = 100_000
 
 const { values } = parseArgs({ options: { long: { type: 'boolean' }, runs: { type: 'string' }, only: { type: 'string' }, db: { type: 'string' }, seed: { type: 'string' } } })
@@ -23,6 +23,7 @@ const databases = chosen(values.db, ['sqlite', 'postgres', 'mariadb', 'mysql']) 
 const folder = mkdtempSync(join(tmpdir(), 'runledger-prove-'))
 const random = seeded(seed)
 const tally = new Tally()
+const failed: string[] = []
 console.log(`seed ${seed}`)
 try {
   do {
@@ -33,8 +34,8 @@ try {
 }
 const broken = tally.cells.flatMap(({ fault, database, broken }) => broken.map((text) => `${fault} on ${database}: ${text}`))
 console.log(`\n${markdown(tally.cells)}\n${tally.runs} runs, ${tally.cells.reduce((sum, { faults }) => sum + faults, 0)} faults, ${broken.length} promises broken (seed ${seed})`)
-for (const text of broken.slice(0, 50)) console.log(`  ${text}`)
-process.exit(broken.length === 0 ? 0 : 1)
+for (const text of [...failed, ...broken.slice(0, 50)]) console.log(`  ${text}`)
+process.exit(broken.length + failed.length === 0 ? 0 : 1)
 
 async function play(fault: string, database: DatabaseName): Promise<void> {
   const made: string[] = []
@@ -56,6 +57,9 @@ async function play(fault: string, database: DatabaseName): Promise<void> {
     const broken = result.verdicts.flatMap((verdict) => verdict.broken)
     console.log(`${fault} on ${database}: ${result.figures.runs} runs, ${result.faults} faults, ${broken.length} broken, ${((performance.now() - begun) / 1000).toFixed(1)} s (seed ${roundSeed})`)
     if (broken.length > 0) console.log(broken.slice(0, 5).map((text) => `  ${text}`).join('\n'))
+  } catch (error) {
+    failed.push(`${fault} on ${database} could not be played: ${String(error)}`)
+    console.log(failed.at(-1))
   } finally {
     stage.close()
     await Promise.all(made.map((url) => place.drop(url)))

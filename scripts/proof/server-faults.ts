@@ -4,7 +4,7 @@ import type { RoundResult } from '../../src/proof/round.ts'
 import { repeatedly } from '../../src/proof/trouble.ts'
 import { killSessions, userUrl } from '../../test/support/each-server.ts'
 import type { PrivateServer } from '../../test/support/private-server.ts'
-import { LEASE_MS, type Stage } from './stage.ts'
+import { type Stage } from './stage.ts'
 
 /** Crashed in the middle of everything; what it acknowledged it must still know. */
 export async function restart(stage: Stage): Promise<RoundResult> {
@@ -23,7 +23,7 @@ export async function readOnly(stage: Stage): Promise<RoundResult> {
   const theirs = db.name === 'postgres' ? url : await userUrl(db, url, 'secret')
   const trouble = repeatedly(Math.ceil(stage.size.faults / 4), 600, async (_, random) => {
     await setReadOnly(stage, server, url, true)
-    await sleep(LEASE_MS * (0.3 + random()))
+    await sleep(stage.leaseMs * (0.3 + random()))
     await setReadOnly(stage, server, url, false)
     return true
   })

@@ -9,8 +9,6 @@ import { privateServer, type PrivateServer } from '../../test/support/private-se
 
 const WORKER = join(import.meta.dirname, '../../src/proof/worker-process.ts')
 
-export const LEASE_MS = 1000
-
 export interface Size {
   /** Keys of each of the two tasks of a round. */
   readonly keys: number
@@ -18,6 +16,7 @@ export interface Size {
   readonly faults: number
   readonly workers: number
   readonly withinMs: number
+  readonly leaseMs: number
 }
 
 export type Play = Partial<Omit<Round, 'name' | 'folder' | 'seed'>>
@@ -35,6 +34,10 @@ export class Stage {
     this.seed = seed
     this.size = size
     this.#folder = folder
+  }
+
+  get leaseMs(): number {
+    return this.size.leaseMs
   }
 
   /** A new, migrated ledger. */
@@ -65,7 +68,7 @@ export class Stage {
     mkdirSync(folder, { recursive: true })
     const { keys, workers, withinMs } = this.size
     const name = `${this.seed}-${++this.#rounds}`
-    return playRound({ name, folder, seed: this.seed, url, keys, workers, reapers: 1, withinMs, command: [process.execPath, WORKER], ...play, worker: { leaseMs: LEASE_MS, ...play.worker } })
+    return playRound({ name, folder, seed: this.seed, url, keys, workers, reapers: 1, withinMs, command: [process.execPath, WORKER], ...play, worker: { leaseMs: this.leaseMs, ...play.worker } })
   }
 
   close(): void {

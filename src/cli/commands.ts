@@ -22,5 +22,6 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   pause: { summary: 'let no run of a task begin, on any host', load: async () => (await import('./operate.ts')).pauseCommand },
   resume: { summary: 'let a paused task run again', load: async () => (await import('./operate.ts')).resumeCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
+  selftest: { summary: 'check the promises on your own database, under crashes', load: async () => (await import('./selftest.ts')).selftestCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

@@ -5,6 +5,8 @@ import { isLedgerError, type ErrorCode } from '../index.ts'
 export const EXIT = {
   ok: 0,
   notFound: 1,
+  /** A self-test found a promise that was not kept. */
+  broken: 1,
   usage: 64,
   notRecordable: 65,
   unavailable: 69,
@@ -18,6 +20,7 @@ export const EXIT = {
   staleFence: 77,
   schema: 78,
   timeout: 124,
+  interrupted: 130,
 } as const
 
 const CODES: Readonly<Record<ErrorCode, number>> = {

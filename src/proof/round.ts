@@ -27,6 +27,8 @@ export interface Round extends Pick<CrewOptions, 'url' | 'command' | 'environmen
   readonly withinMs: number
   /** Where the evidence is read, if not at `url` (which may lead through a proxy). */
   readonly tables?: string
+  /** Ends all of it at once; then there is no result. */
+  readonly signal?: AbortSignal
 }
 
 export interface RoundResult {
@@ -48,6 +50,7 @@ export async function playRound(round: Round): Promise<RoundResult> {
   const ledger = await openLedger(round.tables ?? round.url, { heartbeats: 'loop', connectTimeout: '30s' })
   const holders = () => ledger.runs({ status: 'processing' }).then((runs) => runs.map(({ pid }) => pid))
   const crew = new Crew({ ...round, folder, random, holders })
+  round.signal?.addEventListener('abort', () => void crew.end())
   const terms = { ...TERMS, tasks, ...round.worker }
   try {
     for (let n = 0; n < round.reapers; n++) crew.start({ ...terms, role: 'reaper' })
@@ -55,6 +58,7 @@ export async function playRound(round: Round): Promise<RoundResult> {
     for (let n = 0; n < round.workers; n++) crew.start({ ...terms, elsewhere: n % 2 === 1, ...round.worker, role: 'worker' })
     const faults = (await round.trouble?.(crew, random)) ?? 0
     const finished = await crew.finish(round.withinMs)
+    round.signal?.throwIfAborted()
     const evidence = await gatherEvidence(ledger, folder, tasks, finished)
     return { verdicts: check(evidence), figures: figuresOf(evidence), faults, evidence }
   } finally {

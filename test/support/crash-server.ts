@@ -1,5 +1,5 @@
 /** Crashes a server that scripts/servers.sh started, and starts it again as it was: the same command, user, data and port. */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,18 +20,23 @@ export async function crash(pidFile: string, url: string): Promise<void> {
   while (isThere(pid)) await sleep(5)
   // The first start made the users, and its file would be told to do that again.
   const again = args.filter((arg) => !arg.startsWith('--init-file'))
-  const server = spawn(program, again, { cwd, uid: uid!, gid: gid!, detached: true, stdio: 'ignore' })
-  server.unref()
-  writeFileSync(pidFile, String(server.pid))
-  await answers(url)
+  for (const deadline = performance.now() + STARTS_WITHIN_MS; performance.now() < deadline; ) {
+    const server = spawn(program, again, { cwd, uid: uid!, gid: gid!, detached: true, stdio: 'ignore' })
+    server.unref()
+    writeFileSync(pidFile, String(server.pid))
+    if (await answers(url, server, deadline)) return
+  }
+  throw new Error('the server did not come back')
 }
 
-async function answers(url: string): Promise<void> {
-  for (const deadline = performance.now() + STARTS_WITHIN_MS; ; await sleep(20)) {
+/** @returns false when it has ended again, as one may that finds its port or its files not yet free */
+async function answers(url: string, server: ChildProcess, deadline: number): Promise<boolean> {
+  while (server.exitCode === null && server.signalCode === null && performance.now() < deadline) {
     const first = await session(url).catch(() => null)
-    if (first) return first.end()
-    if (performance.now() > deadline) throw new Error('the server did not come back')
+    if (first) return first.end().then(() => true)
+    await sleep(20)
   }
+  return false
 }
 
 function isListening(url: string): Promise<boolean> {
