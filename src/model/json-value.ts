@@ -26,6 +26,16 @@ export function jsonValue(text: string | null): unknown {
   return text === null ? undefined : JSON.parse(text)
 }
 
+/** Whether the text is what jsonText makes; one that was typed into a row by hand need not be. */
+export function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function refuseLoss(this: unknown, name: string, value: unknown): unknown {
   const kind = lossy(value)
   if (kind !== null) throw new TypeError(`${kind} ${name === '' ? 'as the whole value' : `at ${JSON.stringify(name)}`} cannot be written as JSON`)
