@@ -9,12 +9,14 @@ import { FAULTS } from './faults.ts'
 import { Stage, type Size } from './stage.ts'
 import { markdown, Tally } from './tally.ts'
 
-const SHORT: Size = { keys: 20, faults: 6, workers: 4, withinMs: 60_000, leaseMs: 1000 }
+const SHORT: Size = { keys: 20, faults: 6, workers: 4, withinMs: 300_000, leaseMs: 1000 }
 const LONG: Size = { keys: 250, faults: 60, workers: 4, withinMs: 600_000, leaseMs: 1000 }
 const LONG_RUNS = 100_000
 
-const { values } = parseArgs({ options: { long: { type: 'boolean' }, runs: { type: 'string' }, only: { type: 'string' }, db: { type: 'string' }, seed: { type: 'string' } } })
-const size = values.long ? LONG : SHORT
+const { values } = parseArgs({ options: { long: { type: 'boolean' }, runs: { type: 'string' }, keys: { type: 'string' }, only: { type: 'string' }, db: { type: 'string' }, seed: { type: 'string' } } })
+const named = values.long ? LONG : SHORT
+/** Faults come at a pace, so more keys meet more of them. */
+const size = values.keys === undefined ? named : { ...named, keys: Number(values.keys), faults: Math.ceil(Number(values.keys) / 4) }
 const wanted = values.runs === undefined ? (values.long ? LONG_RUNS : 0) : Number(values.runs)
 const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed)
 const faults = chosen(values.only, Object.keys(FAULTS))

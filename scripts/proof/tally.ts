@@ -1,5 +1,5 @@
 /** Adds up rounds for each fault and database, and prints them as a table that docs/reliability.md can take as it is. */
-import { percentile, summed, type Figures } from '../../src/proof/figures.ts'
+import { summed, type Figures } from '../../src/proof/figures.ts'
 import type { RoundResult } from '../../src/proof/round.ts'
 
 export interface Cell {
@@ -47,7 +47,6 @@ const COLUMNS: readonly (readonly [string, (cell: Cell) => string | number])[] =
   ['caught by effect', ({ figures }) => figures.caughtByEffect],
   ['caught by fence', ({ figures }) => figures.caughtByFence],
   ['late writes refused', ({ figures }) => figures.refused],
-  ['next attempt, p95 ms', ({ figures }) => (figures.recoveryMs.length === 0 ? '–' : Math.round(percentile(figures.recoveryMs, 0.95)))],
   ['promises broken', ({ broken }) => broken.length],
 ]
 
