@@ -15,6 +15,7 @@ const NEAREST = 4
 
 /** @param open how to come to a ledger; a process that is to die between two statements has its own */
 export async function work(spec: WorkerSpec, url: string, open: Open = openLedger): Promise<void> {
+  endWithParent()
   const history = new HistoryWriter(join(spec.folder, `${spec.name}.jsonl`))
   const witness = new HistoryWriter(join(spec.folder, `${WITNESS}.jsonl`))
   const ledger = await opened(spec, url, open)
@@ -24,6 +25,12 @@ export async function work(spec: WorkerSpec, url: string, open: Open = openLedge
   else await Promise.all(Array.from({ length: spec.lanes }, () => runAfterAll(scene)))
   await ledger.close()
   history.seen(GOODBYE)
+}
+
+/** Who started us may be killed; then nobody wants to know, and nobody would ever end us. */
+function endWithParent(): void {
+  const parent = process.ppid
+  setInterval(() => process.ppid !== parent && process.exit(1), 500).unref()
 }
 
 async function opened({ elsewhere, heartbeats, patienceMs }: WorkerSpec, url: string, open: Open): Promise<Ledger> {

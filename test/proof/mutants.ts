@@ -11,6 +11,8 @@ export interface Mutant {
   readonly breaks: readonly PromiseName[]
   /** What brings it to light. */
   readonly worker?: Partial<WorkerSpec>
+  /** Where the workers cannot come to their end, so that nobody waits for it. */
+  readonly withinMs?: number
   /** File, the text in it, and what stands there instead. */
   readonly edits: readonly (readonly [file: string, text: string, instead: string])[]
 }
@@ -38,7 +40,7 @@ export const MUTANTS: readonly Mutant[] = [
   { without: 'the fence at the resource', breaks: ['fences'], worker: SLOW, edits: [['dialect/sqlite.ts', `guardFence('sqlite', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token)`, 'Promise.resolve(on !== null && resource !== String(token) && guardFence !== null && FENCED_RESOURCES !== null)']] },
   { without: "the database's clock, with a host that is five seconds ahead", breaks: ['holder-only'], worker: SLOW, edits: [['store/read-run.ts', `sql.ref('lease_seconds'))} < \${store.now()}`, `sql.ref('lease_seconds'))} < \${store.instant(new Date(Date.now() + (process.pid % 2) * 5_000))}`]] },
   { without: 'proof of death', breaks: ['holder-only'], edits: [['runtime/process-identity.ts', `return traceOf(identity) === 'gone'`, `return identity !== null`]] },
-  { without: 'the end of a lease', breaks: ['recovery'], worker: DYING, edits: [['store/read-run.ts', `(status = 'processing' and `, `(status = 'processing' and 1 = 0 and `]] },
+  { without: 'the end of a lease', breaks: ['recovery'], worker: DYING, withinMs: 6_000, edits: [['store/read-run.ts', `(status = 'processing' and `, `(status = 'processing' and 1 = 0 and `]] },
   { without: 'the line of a conflict', breaks: ['one-winner'], edits: [['store/conflict.ts', 'await insertLine(', 'if (Math.random() < 0.9) await insertLine(']] },
   { without: 'telling a conflict from a failure', breaks: ['conflicts'], edits: [['store/conflict.ts', `outcome: 'conflict'`, `outcome: 'failed'`]] },
   { without: 'the commit of a completion', breaks: ['durable'], edits: [['store/close.ts', `return store.statement((db) => transition(store, db, { move: 'complete', of, ending }))`, `return Math.random() < 0.3 ? Promise.resolve(true) : store.statement((db) => transition(store, db, { move: 'complete', of, ending }))`]] },
