@@ -2,7 +2,7 @@
 import type { RoundResult } from '../../src/proof/round.ts'
 import { freezes, kills, together } from '../../src/proof/trouble.ts'
 import type { DatabaseName } from '../../test/support/databases.ts'
-import { clock, disk, migrations, statementBoundary } from './host-faults.ts'
+import { canMakeDisk, clock, disk, migrations, statementBoundary } from './host-faults.ts'
 import { harmedStatements, network } from './network-faults.ts'
 import { readOnly, restart } from './server-faults.ts'
 import { countingDeaths, SERVERS, type Stage } from './stage.ts'
@@ -27,7 +27,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   statement: { about: 'a statement never arrives, its reply is lost or cut, or it fails in the middle of a transaction', on: SERVERS, play: harmedStatements },
   restart: { about: 'the server is crashed and comes back', on: SERVERS, play: restart },
   readonly: { about: 'the server is read-only for a while', on: SERVERS, play: readOnly },
-  disk: { about: 'the disk is full for a while: on SQLite a real one, on servers by the error they give', on: EVERYWHERE, play: disk },
+  disk: { about: 'the disk is full for a while: on SQLite a real one, on servers by the error they give', on: canMakeDisk() ? EVERYWHERE : SERVERS, play: disk },
   clock: { about: 'the clocks of some hosts jump by hours, both ways', on: SERVERS, play: clock },
   migrate: { about: 'ten processes migrate at once, then all of them work', on: EVERYWHERE, play: migrations },
   mix: { about: 'deaths, kills and freezes at the same time', on: EVERYWHERE, play: (stage) => mix(stage) },

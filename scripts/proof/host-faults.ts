@@ -1,5 +1,5 @@
 /** What happens on one host: its clock, its disk, a process that dies between two statements, ten that start at once. */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,16 @@ export async function statementBoundary(stage: Stage): Promise<RoundResult> {
   return countingDeaths(await stage.play(await stage.ledger(), { command: [process.execPath, DYING], environment: (nth) => ({ RUNLEDGER_PROOF_DEATH: nth <= deaths ? String(1 + ((nth * 7 + stage.seed) % 90)) : '0' }) }))
 }
 
-/** On SQLite the file is on a small disk that somebody else fills; where none can be made, nothing is proven and it says so. */
+/** Whether a small disk can be made here, to be filled: that takes root. */
+export function canMakeDisk(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'runledger-disk-'))
+  const made = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder], { stdio: 'ignore' }).status === 0
+  if (made) execFileSync('umount', ['-l', folder])
+  rmSync(folder, { recursive: true, force: true })
+  return made
+}
+
+/** On SQLite the file is on a small disk that somebody else fills; on servers the error for it is injected. */
 export async function disk(stage: Stage): Promise<RoundResult> {
   if (stage.db.name !== 'sqlite') return fullServerDisk(stage)
   const folder = mkdtempSync(join(tmpdir(), 'runledger-disk-'))

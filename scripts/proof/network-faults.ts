@@ -4,7 +4,7 @@ import type { RoundResult } from '../../src/proof/round.ts'
 import { weighted, type Random } from '../../src/proof/random.ts'
 import { repeatedly } from '../../src/proof/trouble.ts'
 import { faultProxy, NEVER_ARRIVES, REPLY_LOST, type Fault, type FaultProxy } from '../../test/support/fault-proxy.ts'
-import { type Stage } from './stage.ts'
+import type { Stage } from './stage.ts'
 
 type Trouble = 'slow' | 'narrow' | 'reset' | 'deaf' | 'blackhole' | 'refuse'
 

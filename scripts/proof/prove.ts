@@ -15,7 +15,7 @@ const LONG: Size = { keys: 250, faults: 60, workers: 4, withinMs: 600_000, lease
 const LONG_RUNS = 100_000
 const TRIALS = 20
 
-const { values } = parseArgs({ options: { long: { type: 'boolean' }, runs: { type: 'string' }, keys: { type: 'string' }, figures: { type: 'boolean' }, only: { type: 'string' }, db: { type: 'string' }, seed: { type: 'string' } } })
+const { values } = parseArgs({ options: { long: { type: 'boolean' }, runs: { type: 'string' }, keys: { type: 'string' }, figures: { type: 'boolean' }, trials: { type: 'string' }, only: { type: 'string' }, db: { type: 'string' }, seed: { type: 'string' } } })
 const named = values.long ? LONG : SHORT
 /** Faults come at a pace, so more keys meet more of them. */
 const size = values.keys === undefined ? named : { ...named, keys: Number(values.keys), faults: Math.ceil(Number(values.keys) / 4) }
@@ -51,9 +51,11 @@ async function proof(): Promise<void> {
 
 /** Times in milliseconds. */
 async function figures(): Promise<void> {
-  const rows = [['time in ms', 'database', 'trials', 'p50', 'p95', 'max'], Array.from({ length: 6 }, () => '---')]
-  for (const database of databases) await onStage('figures', database, async (stage) => void rows.push(...(await measureRecovery(stage, TRIALS))))
-  console.log(rows.map((row) => `| ${row.join(' | ')} |`).join('\n'))
+  const trials = values.trials === undefined ? TRIALS : Number(values.trials)
+  const print = (row: readonly string[]) => console.log(`| ${row.join(' | ')} |`)
+  print(['time in ms', 'database', 'trials', 'p50', 'p95', 'max'])
+  print(Array.from({ length: 6 }, () => '---'))
+  for (const database of databases) await onStage('figures', database, async (stage) => (await measureRecovery(stage, trials)).forEach(print))
 }
 
 function report(): void {

@@ -4,7 +4,7 @@ import type { RoundResult } from '../../src/proof/round.ts'
 import { repeatedly } from '../../src/proof/trouble.ts'
 import { killSessions, userUrl } from '../../test/support/each-server.ts'
 import type { PrivateServer } from '../../test/support/private-server.ts'
-import { type Stage } from './stage.ts'
+import type { Stage } from './stage.ts'
 
 /** Crashed in the middle of everything; what it acknowledged it must still know. */
 export async function restart(stage: Stage): Promise<RoundResult> {
