@@ -48,6 +48,8 @@ export { openLedger, type Completed, type Ledger, type RunRef } from './runtime/
 export type { LedgerOptions } from './runtime/ledger-options.ts'
 export type { AbsentReasons, Evidence, HeldRun, RunReasons, Scheduled, TaskReasons } from './runtime/why.ts'
 export { migrate, migrationStatus } from './runtime/schema.ts'
+export { makeScratchLedger } from './runtime/scratch-ledger.ts'
+export type { Scratch } from './dialect/scratch.ts'
 export type { MigrationState } from './migrate/schema-state.ts'
 export type { Gap } from './store/catch-up.ts'
 export type { Known } from './store/learn-task.ts'

@@ -35,6 +35,7 @@ export const ROLE_OF_COMMAND: Readonly<Record<string, Role | null>> = {
   doctor: 'reader',
   grants: null,
   completion: null,
+  selftest: null,
   migrate: 'migrator',
 }
 
