@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { PROMISES } from '../../src/proof/promises.ts'
 import { MUTANTS, plant } from '../proof/mutants.ts'
 import { eachDatabase, type TestDatabase } from '../support/databases.ts'
-import { embeddedLedger, gone, ledgerOn, newFolder } from '../support/cli.ts'
+import { embeddedLedger, gone, ledgerOn, newFolder, processesWith, until } from '../support/cli.ts'
 
 const LEFT: Record<TestDatabase['name'], string | null> = {
   sqlite: null,
@@ -63,7 +63,8 @@ describe('selftest', () => {
 
   it('leaves no process behind when it is killed itself', async (t) => {
     const running = ledger.start(t, ['selftest', '--seconds', '600'])
-    await running.line(/status=round/)
+    // Its workers and the reaper, which goes on until it is told to stop.
+    await until(() => processesWith(running.mark).length >= 6, 'a whole crew')
     running.process.kill('SIGKILL')
     await running.end
     await gone(running.mark)
