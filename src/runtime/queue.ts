@@ -83,7 +83,7 @@ export class Queue<Tasks> {
     }
     const store = await this.#parts.openWorkerStore()
     const worker: Worker = new Worker({
-      ...checked, store, pacemaker, concurrency, patienceMs,
+      ...checked, store, handlerStore: this.#parts.store, pacemaker, concurrency, patienceMs,
       instance: this.#parts.newInstance(),
       reap: () => this.#parts.reap(),
       closeStore: async () => {
