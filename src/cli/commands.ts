@@ -34,5 +34,7 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   verify: { summary: "hold the ledger's rows against its promises", load: async () => (await import('./verify.ts')).verifyCommand },
   doctor: { summary: 'look at everything around the ledger', load: async () => (await import('./doctor.ts')).doctorCommand },
   grants: { summary: 'print the SQL that gives a user a role', load: async () => (await import('./grants.ts')).grantsCommand },
+  completion: { summary: 'print shell completion for bash or zsh', load: async () => (await import('./completion.ts')).completionOf(COMMANDS) },
+  selftest: { summary: 'check the promises on your own database, under crashes', load: async () => (await import('./selftest.ts')).selftestCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

@@ -2,6 +2,7 @@
 import { doctor, type Checkup } from '../index.ts'
 import { durationMs } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
+import { paint } from './colour.ts'
 import type { Command } from './command.ts'
 import { connectTimeout, databaseUrl } from './database.ts'
 import { jsonLine } from './log.ts'
@@ -19,6 +20,7 @@ Exit codes: 0 all is well; 1 warnings; 2 problems, an unreachable database among
 Example: runledger doctor --db postgres://app@db.example/app
 `
 
+const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const
 const EXITS = { ok: 0, warning: 1, problem: 2 } as const
 
 export const doctorCommand: Command = {
@@ -38,5 +40,5 @@ export const doctorCommand: Command = {
 }
 
 function told({ check, state, said, todo }: Checkup): string {
-  return `${state.padEnd(9)}${check}: ${said}\n${todo === null ? '' : `         to do: ${todo}\n`}`
+  return `${paint(state.padEnd(9), COLOURS[state])}${check}: ${said}\n${todo === null ? '' : `         to do: ${todo}\n`}`
 }

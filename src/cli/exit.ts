@@ -7,6 +7,8 @@ export const EXIT = {
   notFound: 1,
   /** A check that found something. */
   found: 1,
+  /** A self-test found a promise that was not kept. */
+  broken: 1,
   usage: 64,
   notRecordable: 65,
   unavailable: 69,
@@ -21,6 +23,7 @@ export const EXIT = {
   staleFence: 77,
   schema: 78,
   timeout: 124,
+  interrupted: 130,
 } as const
 
 const CODES: Readonly<Record<ErrorCode, number>> = {

@@ -27,7 +27,7 @@ tasks, in the order of their names; the others together are task="${OTHER}".
 
 What it costs: a few index probes a task, the runs that are not over, and the endings since it last counted; the first
 time that is the whole history. Endings are counted a minute after they happened, once, and kept in task_totals, so that
-pruning or a retry does not make a counter fall. Without the right to write there it counts afresh each time, and they do.
+pruning or a retry does not make a counter fall. Without the right to write there (a reader) it counts afresh, and they do.
 What is pruned before this command has seen it is not counted.
 
 Exit codes: 0 written; 64 usage; 69 the database is unavailable (FILE is left as it was); 74 FILE cannot be written; 78 schema.

@@ -1,9 +1,11 @@
 /** Which role a command needs; every command is here, and a test runs each under exactly those rights. */
 import type { Role } from '../index.ts'
 
-/** Null: it asks nothing of the database. A later role of `reader`, `runner`, `operator` can do what an earlier one can. */
+/** Null: it asks nothing of the database. Of `release` and `tasks` what they do to runs and tasks by hand is an operator's. A later role of `reader`, `runner`, `operator` can do what an earlier one can. */
 export const ROLE_OF_COMMAND: Readonly<Record<string, Role | null>> = {
   exec: 'runner',
+  enqueue: 'runner',
+  work: 'runner',
   claim: 'runner',
   heartbeat: 'runner',
   complete: 'runner',
@@ -16,11 +18,24 @@ export const ROLE_OF_COMMAND: Readonly<Record<string, Role | null>> = {
   reap: 'runner',
   runs: 'reader',
   show: 'reader',
+  why: 'reader',
+  cancel: 'operator',
+  retry: 'operator',
+  pause: 'operator',
+  resume: 'operator',
+  actions: 'reader',
+  tasks: 'reader',
+  missing: 'reader',
+  backfill: 'operator',
+  check: 'reader',
+  metrics: 'reader',
   windows: null,
   prune: 'operator',
   verify: 'reader',
   doctor: 'reader',
   grants: null,
+  completion: null,
+  selftest: null,
   migrate: 'migrator',
 }
 

@@ -12,9 +12,14 @@ const REFUSED: ReadonlyMap<number, string> = new Map([
   [1698, 'the server refused this user'],
 ])
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
+  [1021, 'the disk of the server is full'],
+  [1026, 'the disk of the server failed'],
+  [1037, 'the server is out of memory'],
   [1040, 'the server has no connection left'],
+  [1041, 'the server is out of memory'],
   [1047, 'this node is not part of its cluster'],
   [1053, 'the server is shutting down'],
+  [1114, 'the disk of the server is full'],
   [1129, 'the server blocked this host'],
   [1203, 'the server has no connection left for this user'],
   [1226, 'the server has no connection left for this user'],

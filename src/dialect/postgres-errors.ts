@@ -14,11 +14,14 @@ const REFUSED: Readonly<Record<string, string>> = {
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
   '25P03': 'the server closed the connection',
+  '53100': 'the disk of the server is full',
+  '53200': 'the server is out of memory',
   '53300': 'the server has no connection left',
   '57P01': 'the server closed the connection',
   '57P02': 'the server crashed',
   '57P03': 'the server is starting up or shutting down',
   '57P05': 'the server closed the connection',
+  '58030': 'the disk of the server failed',
 }
 
 export function diagnose(error: unknown, names: LedgerNames, schema: string): Diagnosis {

@@ -48,6 +48,7 @@ function sqliteFile(rest: string): DatabaseUrl {
   const [, path = rest, parameters = ''] = /^(.*?)\?([a-z_]+=.*)$/s.exec(rest) ?? []
   const query = queryOf(new URLSearchParams(parameters))
   const tablePrefix = tablePrefixOf(query)
+  ignoreDriverWords(query)
   query.refuseRest()
   return { kind: 'sqlite', path: sqlitePath(path), tablePrefix }
 }
@@ -65,8 +66,7 @@ function serverAddress(text: string, defaultPort: number): ServerAddress {
   const query = queryOf(url.searchParams)
   const socketFolder = query.take('host') ?? query.take('socket')
   const host = socketFolder ?? (decode('host', url.hostname.replace(/^\[(.*)\]$/, '$1')) || '127.0.0.1')
-  checkTimeZone(query.take('timezone'))
-  query.take('flags') // Whatever it says, affected rows are matched rows: the guards count on it.
+  ignoreDriverWords(query)
   const address: ServerAddress = {
     host,
     port: url.port === '' ? defaultPort : Number(url.port),
@@ -99,6 +99,12 @@ function decode(part: string, text: string): string {
   } catch {
     throw invalidOption('db', `the ${part} has a '%' that starts no percent-encoding; write it as %25`)
   }
+}
+
+/** What URLs say to drivers and the ledger decides by itself, the same way everywhere. */
+function ignoreDriverWords(query: Query): void {
+  checkTimeZone(query.take('timezone'))
+  query.take('flags') // Whatever it says, affected rows are matched rows: the guards count on it.
 }
 
 interface Query {

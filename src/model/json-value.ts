@@ -29,6 +29,16 @@ export function jsonValue(text: string | null): unknown {
   return text === null ? undefined : JSON.parse(text)
 }
 
+/** Whether the text is what jsonText makes; one that was typed into a row by hand need not be. */
+export function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function textOf(value: unknown, maxBytes: number, replacer: (this: unknown, name: string, value: unknown) => unknown): JsonText {
   let text: string | undefined
   try {

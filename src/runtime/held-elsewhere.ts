@@ -1,6 +1,6 @@
 /** A claim whose lease another process keeps: the parts it is made of here, and no heartbeats. */
 import type { ClaimRef } from '../model/claim-ref.ts'
-import type { ClaimParts } from './claim.ts'
+import type { ClaimParts } from './claim-parts.ts'
 import type { Pacemaker } from './pacemaker.ts'
 
 const NO_BEATS: Pick<Pacemaker, 'start'> = { start: () => ({ stop() {} }) }

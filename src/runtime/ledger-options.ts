@@ -1,6 +1,7 @@
 /** How a program opens the ledger. */
 import type { ClockOffset } from '../dialect/dialect.ts'
 import type { Duration } from '../model/duration.ts'
+import type { Logger } from '../model/event.ts'
 import type { AnyTasks, Schemas } from '../model/tasks.ts'
 
 export interface LedgerOptions<Tasks = AnyTasks> {
@@ -24,6 +25,12 @@ export interface LedgerOptions<Tasks = AnyTasks> {
   readonly owner?: { readonly pid: number; readonly provable: boolean }
   /** Hears of heartbeats that failed and will be tried again. */
   readonly onHeartbeatError?: (error: unknown) => void
+  /** Hears of everything the ledger does: a pino, the console, or anything with their four methods. Facts first. */
+  readonly logger?: Logger | undefined
+  /** False leaves @opentelemetry/api alone; otherwise it is used where it is installed. */
+  readonly telemetry?: boolean
+  /** The trace that this process is a part of (W3C Trace Context), for where no span is active. */
+  readonly traceparent?: string | undefined
   /** Moves the database's clock as this ledger sees it; for tests. */
   readonly clock?: ClockOffset
 }

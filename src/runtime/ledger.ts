@@ -10,7 +10,7 @@ import { readRun } from '../store/read-run.ts'
 import { dueRuns } from '../store/recover.ts'
 import { reap, type ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
-import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
+import { acquire, acquiredTold, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { Effects } from './effects.ts'
 import type { Enqueued, EnqueueOptions, EnqueueTerms } from './enqueue.ts'
@@ -21,8 +21,9 @@ import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
 import type { LedgerOptions } from './ledger-options.ts'
 import { keepWhileAlive, type KeepEnd, type KeepEvents } from './keep.ts'
+import { Observer } from './observer.ts'
 import { Operator } from './operator.ts'
-import { openReady, pacemakerOf, workerStoreOf } from './open-ready.ts'
+import { observerOf, openReady, pacemakerOf, workerStoreOf } from './open-ready.ts'
 import type { Pacemaker } from './pacemaker.ts'
 import { Queue, type WorkerOptions } from './queue.ts'
 import { settle } from './settle.ts'
@@ -59,6 +60,7 @@ export class Ledger<TaskMap = AnyTasks> {
   readonly #patienceMs: number
   readonly #options: LedgerOptions<TaskMap>
   readonly #queue: Queue<TaskMap>
+  readonly #observer: Observer
   /**
    * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
    * Infinity while that is still to come: the next pass that gets through sets it.
@@ -66,8 +68,9 @@ export class Ledger<TaskMap = AnyTasks> {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<TaskMap>, sawOutage = false, helpers: readonly number[] = [], openWorkerStore: () => Promise<Store> = async () => ({ ...store, close: async () => {} })) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<TaskMap>, sawOutage = false, helpers: readonly number[] = [], openWorkerStore: () => Promise<Store> = async () => ({ ...store, close: async () => {} }), observer = new Observer(options.logger)) {
     this.#store = store
+    this.#observer = observer
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
@@ -76,9 +79,9 @@ export class Ledger<TaskMap = AnyTasks> {
     this.fences = new Fences(store, patienceMs)
     this.operator = new Operator(store, patienceMs, this.instance)
     this.tasks = new Tasks(store, patienceMs, this.instance)
-    this.upkeep = new Upkeep(store, patienceMs, this.instance)
+    this.upkeep = new Upkeep(store, patienceMs, this.instance, observer)
     const { schemas = {} as Schemas<TaskMap>, owner } = options
-    this.#queue = new Queue({ store, patienceMs, schemas, pacemaker, openWorkerStore, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
+    this.#queue = new Queue({ observer, store, patienceMs, schemas, pacemaker, openWorkerStore, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -94,7 +97,7 @@ export class Ledger<TaskMap = AnyTasks> {
    */
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
-    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    const outcome = await this.#acquire(plan)
     this.tasks.mention(launch)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
@@ -108,7 +111,7 @@ export class Ledger<TaskMap = AnyTasks> {
     if (claim.status !== 'claimed') return claim
     let value: T
     try {
-      value = await handler(claim)
+      value = await claim.within(async () => handler(claim))
     } catch (error) {
       // When the run is not ours any more, that is what the caller must hear, with the handler's own error behind it.
       await claim.fail(error).catch((unrecorded: Error) => Promise.reject(Object.assign(unrecorded, { cause: error })))
@@ -134,7 +137,7 @@ export class Ledger<TaskMap = AnyTasks> {
     const planned = planLaunch({ ...launch, task: run.task, window: undefined, key: 'known' }, this.instance)
     const { windowStart: start, windowEnd: end, windowZone: zone } = run
     const plan: PlannedLaunch = { ...planned, overlap: 'skip', request: { ...planned.request, taskKey: run.taskKey, window: start && end && zone !== null ? { start, end, zone } : null, isKnown: true } }
-    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    const outcome = await this.#acquire(plan)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : (outcome as Conflict)
   }
 
@@ -143,7 +146,7 @@ export class Ledger<TaskMap = AnyTasks> {
    * goes on renewing the lease, or the caller does by `heartbeat()`; `signal` never aborts here. Nothing is asked or written.
    */
   resume(ref: ClaimRef): Claim {
-    return new Claim({ ...heldElsewhere(ref), store: this.#store, instance: this.instance, patienceMs: this.#patienceMs })
+    return new Claim({ ...heldElsewhere(ref), store: this.#store, observer: this.#observer, instance: this.instance, patienceMs: this.#patienceMs })
   }
 
   /**
@@ -163,7 +166,9 @@ export class Ledger<TaskMap = AnyTasks> {
       return await settle(this.#store, this.#patienceMs, async (uncertain) => {
         if (uncertain || this.#reachedAgainAt === Infinity) this.#reachedAgainAt = monotonicMs()
         const grace = this.#reachedAgainAt === undefined ? Infinity : (monotonicMs() - this.#reachedAgainAt) / 1000
-        return reap(this.#store, grace)
+        const reaped = await reap(this.#store, grace)
+        for (const one of reaped) this.#observer.tell('reap', reapedTold(one))
+        return reaped
       })
     } catch (error) {
       this.#reachedAgainAt = Infinity
@@ -210,10 +215,15 @@ export class Ledger<TaskMap = AnyTasks> {
     await this.#store.close()
   }
 
+  #acquire(plan: PlannedLaunch): Promise<Acquired | Conflict | Queued> {
+    const { task, taskKey, instance } = plan.request
+    return this.#observer.verb('claim', { task, taskKey, instanceId: instance.id }, () => acquire(this.#store, plan, this.#patienceMs), acquiredTold)
+  }
+
   #claimed({ request, lease, retry }: PlannedLaunch, { claimed, claimedAt }: Acquired): Claim {
     const { task, window } = request
     const { instance } = this
-    return new Claim({ store: this.#store, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
+    return new Claim({ store: this.#store, observer: this.#observer, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {
@@ -230,5 +240,10 @@ export async function openLedger<TaskMap = AnyTasks>(url: string, options: Ledge
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, options))
+  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, options), await observerOf(options))
+}
+
+function reapedTold({ run, now }: ReapedRun) {
+  const { task, taskKey, attempt, fence, instanceId, host, pid } = run
+  return { task, taskKey, attempt, fence, instanceId, host, pid, status: now }
 }

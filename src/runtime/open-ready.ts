@@ -1,10 +1,13 @@
 /** What a ledger stands on when it is opened: a store whose schema is ours, and somewhere for its heartbeats. */
 import type { ClockOffset } from '../dialect/dialect.ts'
+import type { Logger } from '../model/event.ts'
 import type { Store } from '../store/tables.ts'
+import { Observer } from './observer.ts'
 import { openHeartStore, openStore, openWorkerStore } from './open-store.ts'
 import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
 import { readySchema } from './schema.ts'
 import { settle } from './settle.ts'
+import { openTelemetry } from './telemetry.ts'
 import { ThreadedPacemaker } from './threaded-pacemaker.ts'
 
 /** @returns the store, and whether the database could not be reached at first */
@@ -40,4 +43,9 @@ export function workerStoreOf(url: string, store: Store, { clock }: { readonly c
 
 function isOnlyHere(url: string, clock: ClockOffset | undefined): boolean {
   return clock !== undefined || /:memory:(\?|$)/.test(url)
+}
+
+/** Who hears of what the ledger does. */
+export async function observerOf({ logger, telemetry, traceparent }: { readonly logger?: Logger | undefined; readonly telemetry?: boolean; readonly traceparent?: string | undefined }): Promise<Observer> {
+  return new Observer(logger, telemetry === false ? null : await openTelemetry(), traceparent)
 }

@@ -10,6 +10,7 @@ import { DEFAULT_QUEUE } from '../store/line.ts'
 import type { ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
 import { enqueueAll, planRun, type Enqueued, type EnqueueOptions, type EnqueueTerms } from './enqueue.ts'
+import type { Observer } from './observer.ts'
 import type { Pacemaker } from './pacemaker.ts'
 import type { WorkerEvent } from './worker/events.ts'
 import type { Handler } from './worker/perform.ts'
@@ -40,6 +41,7 @@ export interface WorkerOptions<Tasks> {
 
 export interface QueueParts<Tasks> {
   readonly store: Store
+  readonly observer: Observer
   readonly patienceMs: number
   readonly schemas: Schemas<Tasks>
   readonly pacemaker: Pacemaker
@@ -70,7 +72,7 @@ export class Queue<Tasks> {
   async worker({ handlers, queues = [DEFAULT_QUEUE], concurrency = 10, lease, poll = '1s', timeout, stopTimeout = '30s', grace = '5s', hungAfter = '10m', onEvent = () => {} }: WorkerOptions<Tasks>): Promise<Worker> {
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY) throw invalidOption('concurrency', `must be a whole number from 1 to ${MAX_CONCURRENCY}, got ${String(concurrency)}`)
     if (queues.length === 0) throw invalidOption('queues', 'must name at least one')
-    const { patienceMs, pacemaker } = this.#parts
+    const { patienceMs, pacemaker, observer } = this.#parts
     const checked = {
       handlers: this.#checkHandlers(handlers),
       queues: [...new Set(queues.map(checkQueueName))],
@@ -83,7 +85,7 @@ export class Queue<Tasks> {
     }
     const store = await this.#parts.openWorkerStore()
     const worker: Worker = new Worker({
-      ...checked, store, handlerStore: this.#parts.store, pacemaker, concurrency, patienceMs,
+      ...checked, store, handlerStore: this.#parts.store, observer, pacemaker, concurrency, patienceMs,
       instance: this.#parts.newInstance(),
       reap: () => this.#parts.reap(),
       closeStore: async () => {

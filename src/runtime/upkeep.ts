@@ -3,6 +3,7 @@ import type { Finding } from '../model/finding.ts'
 import type { Instance } from '../model/run.ts'
 import type { Store } from '../store/tables.ts'
 import { actorOf } from './actor.ts'
+import type { Observer } from './observer.ts'
 import { prune, type PrunedTask, type PruneOptions } from './prune.ts'
 import { verify, type Verified, type VerifyOptions } from './verify.ts'
 
@@ -10,10 +11,12 @@ export class Upkeep {
   readonly #store: Store
   readonly #patienceMs: number
   readonly #instance: Instance
+  readonly #observer: Observer
 
   /** Use ledger.upkeep. */
-  constructor(store: Store, patienceMs: number, instance: Instance) {
+  constructor(store: Store, patienceMs: number, instance: Instance, observer: Observer) {
     this.#store = store
+    this.#observer = observer
     this.#patienceMs = patienceMs
     this.#instance = instance
   }
@@ -26,8 +29,12 @@ export class Upkeep {
    * one that was stopped is simply started again.
    * @throws INVALID_OPTION, DATABASE_UNAVAILABLE
    */
-  prune(options: PruneOptions): AsyncGenerator<PrunedTask> {
-    return prune(this.#store, this.#patienceMs, actorOf(this.#instance, options.by), options)
+  async *prune(options: PruneOptions): AsyncGenerator<PrunedTask> {
+    for await (const task of prune(this.#store, this.#patienceMs, actorOf(this.#instance, options.by), options)) {
+      const { kept: _, prunedBefore, ...counts } = task
+      if (!options.dryRun) this.#observer.tell('prune', { ...counts, prunedBefore: prunedBefore?.toISOString() })
+      yield task
+    }
   }
 
   /**

@@ -8,11 +8,14 @@ export type Role = (typeof ROLES)[number]
 
 type Writes = Readonly<Record<string, readonly TableRight[]>>
 
-/** Claims, closes and reaps runs, performs effects, passes fences. */
+/** Claims, closes and reaps runs, performs effects, passes fences; tells what its tasks are, and counts what ended. */
 const RUNNER: Writes = {
   task_runs: ['insert', 'update'],
   task_attempts: ['insert'],
   task_fences: ['insert', 'update'],
+  tasks: ['insert', 'update'],
+  task_launchers: ['insert', 'update', 'delete'],
+  task_totals: ['insert', 'update'],
   task_effects: ['insert', 'update'],
   fenced_resources: ['insert', 'update'],
 }
@@ -23,7 +26,6 @@ const OPERATOR: Writes = {
   task_runs: ['insert', 'update', 'delete'],
   task_attempts: ['insert', 'update', 'delete'],
   task_effects: ['insert', 'update', 'delete'],
-  tasks: ['insert', 'update'],
   task_actions: ['insert'],
 }
 

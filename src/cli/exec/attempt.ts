@@ -93,6 +93,7 @@ function childEnvironment(claim: Claim, env: NodeJS.ProcessEnv): NodeJS.ProcessE
     RUNLEDGER_FENCE: String(claim.fence),
     RUNLEDGER_IDEMPOTENCY_KEY: claim.taskKey, // The same on every attempt: that is what makes it one.
   }
+  if (claim.traceparent !== null) child['TRACEPARENT'] = claim.traceparent
   // A job started by another job must not take the outer one's claim or window for its own.
   delete child['RUNLEDGER_CLAIM']
   delete child['RUNLEDGER_WINDOW_START']

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { checkLaunch, isLedgerError, openLedger, type Claim, type Conflict, type Launch, type Ledger, type RunRef } from '../../index.ts'
 import { leaseTerms } from '../../model/lease.ts'
 import type { FlagValues, Io } from '../command.ts'
-import { connectTimeout, databaseUrl } from '../database.ts'
+import { connectTimeout, databaseUrl, tracing } from '../database.ts'
 import { EXIT } from '../exit.ts'
 import type { Log } from '../log.ts'
 import { GRACE_PART_OF_LEASE, runAttempt, type AttemptEnd, type Job } from './attempt.ts'
@@ -49,7 +49,7 @@ export async function inScene(plan: ExecPlan, io: Io, story: (scene: Scene) => P
   const first = watch()
   try {
     const helpers = first.then(({ pid }) => (pid === null ? [] : [pid]))
-    const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
+    const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, ...tracing(io.env), onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
     let spare: Watchdog | null = await first
     const nextWatchdog = async () => {
       const watchdog = spare ?? (await watch())

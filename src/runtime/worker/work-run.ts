@@ -10,9 +10,11 @@ import type { Work } from '../commit-together.ts'
 import type { EffectOptions, Perform } from '../effect.ts'
 import { nameOf } from '../group-heart.ts'
 import type { HeartEvents, LossReason } from '../heart.ts'
+import type { Observer } from '../observer.ts'
 
 export interface WorkScene {
   readonly store: Store
+  readonly observer: Observer
   readonly instance: Instance
   readonly lease: LeaseTerms
   readonly patienceMs: number
@@ -88,10 +90,10 @@ export class WorkRun {
 
   /** The whole claim. Who closes it in the handler has closed the run. Made when it is first asked for: most runs need none. */
   get claim(): Claim {
-    const { store, instance, lease, patienceMs } = this.#scene
+    const { store, observer, instance, lease, patienceMs } = this.#scene
     const { backoffSeconds, maxAttempts } = this.#taken
     this.#claim ??= new Claim({
-      store, instance, lease, patienceMs,
+      store, observer, instance, lease, patienceMs,
       claimed: this.#taken,
       task: this.task,
       window: this.window,

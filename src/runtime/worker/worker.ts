@@ -14,6 +14,7 @@ import { freeKeys } from '../../store/complete-batch.ts'
 import { isDead } from '../acquire.ts'
 import { nameOf } from '../group-heart.ts'
 import { monotonicMs, type LossReason } from '../heart.ts'
+import type { Observer } from '../observer.ts'
 import type { Pacemaker, PulseGroup } from '../pacemaker.ts'
 import { settle } from '../settle.ts'
 import { Completer } from './completer.ts'
@@ -31,6 +32,7 @@ export interface WorkerParts {
   readonly handlerStore: Store
   readonly closeStore: () => Promise<void>
   readonly pacemaker: Pacemaker
+  readonly observer: Observer
   readonly instance: Instance
   readonly handlers: ReadonlyMap<string, { readonly handler: Handler; readonly schema: StandardSchema | undefined }>
   readonly queues: readonly string[]
@@ -141,7 +143,7 @@ export class Worker {
     const { runs, seen } = await this.#health.ask(() => takeBatch(store, { queue, limit, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }))
     this.#unsure = false
     if (runs.length === 0) return seen === limit
-    const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs }
+    const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
     for (const run of taken) this.#held.set(run.name, run)
     this.#group.hold(taken.map((run) => ({ of: holderOf(run), claimedAt })))
@@ -225,10 +227,15 @@ export class Worker {
   #tell(event: WorkerEvent): void {
     if (event.event === 'completed') this.#completed++
     if (event.event === 'failed') this.#failed++
+    if (event.event === 'completed' && !event.run.isWithData) this.#parts.observer.tell('complete', factsOf(event.run))
     this.#parts.tell(event)
   }
 }
 
 function holderOf({ taken: { taskKey, instanceId, attempt, fence } }: WorkRun) {
   return { taskKey, instanceId, attempt, fence }
+}
+
+function factsOf({ task, taskKey, attempt, fence, taken: { instanceId } }: WorkRun) {
+  return { task, taskKey, attempt, fence, instanceId }
 }
