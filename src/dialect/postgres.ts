@@ -1,33 +1,24 @@
 /** PostgreSQL: what it does its own way. */
-import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
-import type { PoolClient, PoolConfig } from 'pg'
-import { LedgerError } from '../model/errors.ts'
+import { Kysely, PostgresDialect, sql, type RawBuilder } from 'kysely'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Diagnosis, type Dialect, type FencedInsert } from './dialect.ts'
+import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
 import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
-import { networkProblem } from './network-problem.ts'
-import { FORGOTTEN, OFTEN, preparing } from './postgres-prepared.ts'
+import { diagnose } from './postgres-errors.ts'
+import { openPool } from './postgres-pool.ts'
+import { OFTEN } from './postgres-prepared.ts'
 import { retryTransient } from './retry.ts'
-import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
 
-const TIMESTAMPTZ = 1184
-const INT8 = 20
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
 export async function postgres<Tables>(address: ServerAddress, options: ConnectOptions): Promise<Dialect<Tables>> {
-  const { default: pg } = await import('pg')
   const schema = address.schema ?? 'public'
-  const pool = new pg.Pool(poolConfig(address, options, pg.types))
-  const connections = new Set<PoolClient>()
-  pool.on('connect', (client) => connections.add(client))
-  pool.on('remove', (client) => connections.delete(client))
-  pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
-  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool) }), ...(options.log && { log: options.log }) })
+  const { pool, cut } = await openPool(address, options)
+  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), ...(options.log && { log: options.log }) })
   const db = plain.withSchema(schema)
 
   const table = (name: string) => sql`${sql.id(schema, name)}`
@@ -54,7 +45,7 @@ export async function postgres<Tables>(address: ServerAddress, options: ConnectO
         await createSchema(tx, schema)
         return work(tx)
       }),
-    close: () => goodbye(() => db.destroy(), () => connections.forEach((client) => client.connection.stream.destroy())),
+    close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect
 }
@@ -82,99 +73,6 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
 async function createSchema<Tables>(tx: Kysely<Tables>, schema: string): Promise<void> {
   const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(tx)
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(tx)
-}
-
-function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
-  return {
-    host: address.host,
-    port: address.port,
-    ...(address.user !== undefined && { user: address.user }),
-    ...(address.password !== undefined && { password: address.password }),
-    ...(address.database !== undefined && { database: address.database }),
-    ssl: tlsOptions(address.tls, address.host),
-    max: options.poolMax,
-    connectionTimeoutMillis: options.connectTimeoutMs,
-    query_timeout: options.statementTimeoutMs,
-    idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    application_name: 'runledger',
-    types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => parserOf(types, oid, format) },
-  }
-}
-
-// int8 comes as text from the driver unless told otherwise; a fence above 2^53 must not be rounded.
-function parserOf(types: typeof import('pg').types, oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
-  if (oid === INT8) return BigInt
-  if (oid === TIMESTAMPTZ) return readTimestamp
-  return types.getTypeParser(oid, format as 'text')
-}
-
-// No SET could change the style for good: behind a transaction pooler the next statement is on another session.
-function readTimestamp(text: string): Date {
-  if (!/^\d{4,}-/.test(text)) throw new LedgerError('DATABASE_UNAVAILABLE', 'DateStyle is not ISO for this user or database; set it to ISO (alter role … set datestyle to iso)', { retryable: false })
-  return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
-}
-
-/**
- * The pool as Kysely wants it, with one thing added: a connection that failed under us (reset, timed out while a black
- * hole swallowed it) is thrown away when released, not handed to the next query.
- */
-function discarding(pool: import('pg').Pool): PostgresPool {
-  const send = preparing()
-  return {
-    Client: undefined as never,
-    options: {},
-    end: () => pool.end(),
-    async connect(): Promise<PostgresPoolClient> {
-      const client = await pool.connect()
-      let broken: unknown
-      const onError = (error: Error) => void (broken ??= error) // A checked-out client that dies while idle would otherwise crash us.
-      client.on('error', onError)
-      return {
-        query: (async (text: string, parameters: unknown[]) => {
-          if (broken !== undefined) throw broken // A rollback would wait as long again.
-          try {
-            return await send(client, text, parameters)
-          } catch (error) {
-            if (diagnose(error).kind === 'unavailable') broken ??= error
-            throw error
-          }
-        }) as unknown as PostgresPoolClient['query'],
-        release() {
-          client.off('error', onError)
-          client.release(broken !== undefined)
-        },
-      }
-    },
-  }
-}
-
-const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
-const REFUSED: Readonly<Record<string, string>> = {
-  '28000': 'the server refused this user',
-  '28P01': 'the server refused this user or password',
-  '3D000': 'the database does not exist',
-  '42501': 'this user lacks a right on the tables of the ledger',
-}
-const UNAVAILABLE: Readonly<Record<string, string>> = {
-  '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
-  '25P03': 'the server closed the connection',
-  '53300': 'the server has no connection left',
-  '57P01': 'the server closed the connection',
-  '57P02': 'the server crashed',
-  '57P03': 'the server is starting up or shutting down',
-  '57P05': 'the server closed the connection',
-}
-
-export function diagnose(error: unknown): Diagnosis {
-  if (!(error instanceof Error)) return { kind: 'other' }
-  const { code, constraint } = error as Error & { code?: string; constraint?: string }
-  if (code === '23505') return { kind: 'duplicate', constraint: constraint?.endsWith('_pkey') ? 'primary' : (constraint ?? '') }
-  if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
-  if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
-  if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
-  const problem = (code !== undefined ? UNAVAILABLE[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
-  return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
 }
 
 function ddl(table: (name: string) => RawBuilder<unknown>): Ddl {

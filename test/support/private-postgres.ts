@@ -30,6 +30,11 @@ export class PrivatePostgres {
     return `postgres://app@localhost:${this.#number}/postgres?host=${this.#folder}`
   }
 
+  /** As a host among several in a URL. */
+  get host(): string {
+    return `${encodeURIComponent(this.#folder)}:${this.#number}`
+  }
+
   get socket(): string {
     return join(this.#folder, `.s.PGSQL.${this.#number}`)
   }

@@ -1,0 +1,32 @@
+/** What the SQLSTATEs of PostgreSQL, and the network under it, mean for us. */
+import type { Diagnosis } from './dialect.ts'
+import { networkProblem } from './network-problem.ts'
+import { FORGOTTEN } from './postgres-prepared.ts'
+
+const TRANSIENT = new Set(['40001', '40P01', '55P03', '57014', ...FORGOTTEN])
+const REFUSED: Readonly<Record<string, string>> = {
+  '28000': 'the server refused this user',
+  '28P01': 'the server refused this user or password',
+  '3D000': 'the database does not exist',
+  '42501': 'this user lacks a right on the tables of the ledger',
+}
+const UNAVAILABLE: Readonly<Record<string, string>> = {
+  '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
+  '25P03': 'the server closed the connection',
+  '53300': 'the server has no connection left',
+  '57P01': 'the server closed the connection',
+  '57P02': 'the server crashed',
+  '57P03': 'the server is starting up or shutting down',
+  '57P05': 'the server closed the connection',
+}
+
+export function diagnose(error: unknown): Diagnosis {
+  if (!(error instanceof Error)) return { kind: 'other' }
+  const { code, constraint } = error as Error & { code?: string; constraint?: string }
+  if (code === '23505') return { kind: 'duplicate', constraint: constraint?.endsWith('_pkey') ? 'primary' : (constraint ?? '') }
+  if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
+  if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
+  if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
+  const problem = (code !== undefined ? UNAVAILABLE[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
+  return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
+}
