@@ -9,6 +9,7 @@ import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { goodbye } from './goodbye.ts'
 import { mariadbCollation } from './mariadb.ts'
 import { diagnose } from './mysql-errors.ts'
+import { exclusively } from './mysql-lock.ts'
 import { openPool } from './mysql-pool.ts'
 import { retryTransient } from './retry.ts'
 import { unreachable } from './unreachable.ts'
@@ -97,19 +98,6 @@ async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, 
       throw error
     }
   })
-}
-
-/**
- * Differs by necessity: DDL commits by itself, so no transaction can hold a lock around it, and named locks
- * are per node in a Galera cluster. A row locked on a second connection says who migrates; it is let go when we die.
- */
-async function exclusively<Tables, T>(db: Kysely<Tables>, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-  await sql`create table if not exists runledger_lock (id integer primary key) engine = InnoDB`.execute(db)
-  await retryTransient(diagnose, () => sql`insert into runledger_lock (id) values (1) on duplicate key update id = id`.execute(db))
-  return retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(async (lock) => {
-    await sql`select id from runledger_lock where id = 1 for update`.execute(lock)
-    return work(db)
-  }))
 }
 
 function ddl(collation: string): Ddl {
