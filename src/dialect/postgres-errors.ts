@@ -10,6 +10,12 @@ const REFUSED: Readonly<Record<string, string>> = {
   '3D000': 'the database does not exist',
   '42501': 'this user lacks a right on the tables of the ledger',
 }
+/** PgBouncer gives its own words, and what a server answered when it signed in for us, one code for everything. */
+const POOLER = '08P01'
+const REFUSED_BY_POOLER: readonly [RegExp, string][] = [
+  [/authentication failed|no such user|auth failed/i, REFUSED['28P01']!],
+  [/no such database|database .* does not exist/i, REFUSED['3D000']!],
+]
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   '25006': 'the database is read-only (a standby, or default_transaction_read_only is on)',
   '25P03': 'the server closed the connection',
@@ -26,7 +32,8 @@ export function diagnose(error: unknown): Diagnosis {
   if (code === '23505') return { kind: 'duplicate', constraint: constraint?.endsWith('_pkey') ? 'primary' : (constraint ?? '') }
   if (code !== undefined && TRANSIENT.has(code)) return { kind: 'transient' }
   if (code === '42P01' || code === '42703' || code === '3F000') return { kind: 'no_table' }
-  if (code !== undefined && code in REFUSED) return { kind: 'refused', problem: REFUSED[code]! }
+  const refusal = code === POOLER ? REFUSED_BY_POOLER.find(([pattern]) => pattern.test(error.message))?.[1] : REFUSED[code ?? '']
+  if (refusal !== undefined) return { kind: 'refused', problem: refusal }
   const problem = (code !== undefined ? UNAVAILABLE[code] : undefined) ?? (code?.startsWith('08') ? 'the connection failed' : networkProblem(error))
   return problem === undefined ? { kind: 'other' } : { kind: 'unavailable', problem }
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import type { LedgerError } from '../../src/model/errors.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
 import { onlyOn } from '../support/only-on.ts'
@@ -59,6 +60,11 @@ onlyOn('postgres', 'transaction pooler', (db) => {
   it('lets one of many simultaneous launches claim, through fewer sessions than launches', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => ledger.claim({ task: 'race', key: 'a' })))
     assert.equal(outcomes.filter(({ status }) => status === 'claimed').length, 1)
+  })
+
+  it('is told in words, and asked once, when the database behind it does not exist', async () => {
+    const nowhere = pooler.url.replace(/\/[^/?]+\?/, '/no_such_database?')
+    await assert.rejects(openLedger(nowhere, { connectTimeout: '5s' }), (error: LedgerError) => error.facts['retryable'] === false && error.message.includes('the database does not exist'))
   })
 
   it('claims on where a session has never heard of the statement that another one was told to remember', async (t) => {
