@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Throwaway PostgreSQL, MariaDB and MySQL servers on free loopback ports; everything they write stays in one folder.
 #   scripts/servers.sh start [--owner PID] DIR [postgres|mariadb|mysql …]   all three by default. Prints RUNLEDGER_TEST_…=URL lines,
-#                                              and RUNLEDGER_TEST_MISSING=mysql when MySQL could not be fetched.
+#                                              and RUNLEDGER_TEST_MISSING=mysql when MySQL could not be fetched. `pgbouncer` after
+#                                              `postgres` is PgBouncer in transaction mode in front of it.
 #   scripts/servers.sh stop DIR                ends what start began in DIR, at whatever point it is.
 # With --owner they also end, data included, within seconds of the death of that process, however it dies.
 # The URLs are an administrator's, who may create databases and users. What was committed does not survive a crash of the machine,
@@ -23,7 +24,7 @@ main() {
     start) [ $# -gt 0 ] || set -- postgres mariadb mysql; start "$dir" "$owner" "$@" ;;
     stop) stop "$dir" ;;
     start-one) start_one "$dir" "$1" ;;                     # by start, in a session of its own
-    watch) tail --pid="$1" -f /dev/null; stop "$dir"; rm -rf "$dir"/{postgres,mariadb,mysql} ;; # by start
+    watch) tail --pid="$1" -f /dev/null; stop "$dir"; rm -rf "$dir"/{postgres,pgbouncer,mariadb,mysql} ;; # by start
     *) die "unknown command: $command" ;;
   esac
 }
@@ -117,7 +118,7 @@ free_port() {
 wait_ready() { # PID: the server says so itself, after it has bound its port
   local turn
   for ((turn = 0; turn < 1200; turn++)); do
-    if grep -qsE 'ready (for|to accept) connections' "$home/server.log"; then return 0; fi
+    if grep -qsE 'ready (for|to accept) connections|process up: PgBouncer' "$home/server.log"; then return 0; fi
     kill -0 "$1" 2>/dev/null || return 1
     sleep 0.05
   done
@@ -144,6 +145,39 @@ postgres_run() {
     -c max_connections=400 -c shared_buffers=128MB -c max_wal_size=1GB -c timezone=Asia/Kathmandu
 }
 postgres_url() { echo "postgres://app:$password@127.0.0.1:$port/postgres"; }
+
+# In transaction mode: a client has a session of the server for the length of a transaction, and seldom the same one twice.
+# It asks the server for the passwords of users, and signs in as them, so that users of a test's own come through.
+pgbouncer_prepare() {
+  debian_packages "${needs_pgbouncer[@]}"
+  PATH=$PATH:/usr/sbin
+  pgbouncer --version | head -1 >"$home/version"
+  local server=$home/../postgres turn
+  for ((turn = 0; turn < 1200; turn++)); do [ ! -s "$server/url" ] || break; sleep 0.05; done
+  read -r user password server_port < <(sed -nE 's#^postgres://([^:]+):([^@]+)@[^:]+:([0-9]+)/.*#\1 \2 \3#p' "$server/url")
+  echo "\"$user\" \"$password\"" >"$home/users"
+  [ "$EUID" != 0 ] || chown postgres: "$home" "$home/users"
+}
+pgbouncer_run() {
+  cat >"$home/pgbouncer.ini" <<END
+[databases]
+* = host=127.0.0.1 port=$server_port
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $port
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = $home/users
+auth_user = $user
+pool_mode = transaction
+default_pool_size = 8
+server_idle_timeout = 5
+max_client_conn = 1000
+END
+  [ "$EUID" != 0 ] || chown postgres: "$home/pgbouncer.ini"
+  as_postgres pgbouncer "$home/pgbouncer.ini"
+}
+pgbouncer_url() { echo "postgres://$user:$password@127.0.0.1:$port/postgres"; }
 
 mariadb_prepare() {
   PATH=$PATH:/usr/sbin
