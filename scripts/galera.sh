@@ -60,6 +60,7 @@ prepare_node() { # N
   cat >"$home/my.cnf" <<END
 [mysqld]
 datadir=$home/data
+tmpdir=$home/tmp
 bind-address=127.0.0.1
 port=$(port "$1")
 socket=$home/mysql.sock
@@ -85,7 +86,7 @@ END
   if [ "$1" = 1 ]; then # The others get its data.
     mariadb-install-db --no-defaults --datadir="$home/data" --auth-root-authentication-method=normal --skip-test-db --skip-name-resolve >"$home/install.log" 2>&1
   fi
-  mkdir -p "$home/data"
+  mkdir -p "$home"/{data,tmp}
   # What receives the data refuses to write as root.
   [ "$EUID" != 0 ] || chown -R mysql: "$home"
 }
@@ -94,7 +95,7 @@ start_node() { # N [--wsrep-new-cluster]
   local home=$dir/node-$1 turn as=()
   [ "$EUID" != 0 ] || as=(setpriv --reuid=mysql --regid=mysql --init-groups --)
   rm -f "$home/server.log"
-  setsid "${as[@]}" mariadbd --defaults-file="$home/my.cnf" ${2:+"$2" --init-file="$home/init.sql"} </dev/null >/dev/null 2>&1 &
+  TMPDIR=$home/tmp setsid "${as[@]}" mariadbd --defaults-file="$home/my.cnf" ${2:+"$2" --init-file="$home/init.sql"} </dev/null >/dev/null 2>&1 &
   echo $! >"$home/server.pid"
   for ((turn = 0; turn < 1200; turn++)); do
     if grep -qs 'Synchronized with group, ready for connections' "$home/server.log" && grep -qs 'ready for connections\.$' "$home/server.log"; then return; fi

@@ -22,7 +22,11 @@ const DISTANCE_MS = 50
 const query: Query = async (sql, url) => {
   const client = new pg.Client(url)
   await client.connect()
-  return client.query<Record<string, unknown>>(sql).then(({ rows }) => rows).finally(() => client.end())
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows
+  } finally {
+    await client.end()
+  }
 }
 
 /** Clients have both servers in their URL, and find the new primary by themselves. */

@@ -10,10 +10,10 @@ const RENEW_EVERY_MS = 10_000
 const POLL_MS = 250
 
 /** Runs `work` while no other process runs one. Waits as long as the other needs. */
-export async function exclusively<Tables, T>(db: Kysely<Tables>, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+export async function exclusively<Tables, T>(db: Kysely<Tables>, isCluster: boolean, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
   await sql`create table if not exists runledger_lock (id integer primary key, holder varchar(36), held_until datetime(6)) engine = InnoDB`.execute(db)
   await retryTransient(diagnose, () => sql`insert into runledger_lock (id) values (1) on duplicate key update id = id`.execute(db))
-  return (await isOneOfCluster(db)) ? underLease(db, work) : underRowLock(db, work)
+  return isCluster ? underLease(db, work) : underRowLock(db, work)
 }
 
 /** A row locked on a second connection says who migrates; it is let go when we die. */
@@ -39,11 +39,6 @@ export async function underLease<Tables, T>(db: Kysely<Tables>, work: (db: Kysel
     clearInterval(renewal)
     await letGo(db, holder).catch(() => {}) // Then it runs out by itself; what came of the work is what counts.
   }
-}
-
-async function isOneOfCluster<Tables>(db: Kysely<Tables>): Promise<boolean> {
-  const { rows } = await sql<{ Value: string }>`show global variables like 'wsrep_on'`.execute(db)
-  return rows[0]?.Value === 'ON'
 }
 
 /** Takes the lock where it is free, or renews our own. */

@@ -4,11 +4,12 @@ import { LedgerError } from '../model/errors.ts'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
-import { FLOOR_SCOPE, type Dialect, type FencedInsert } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import { goodbye } from './goodbye.ts'
 import { mariadbCollation } from './mariadb.ts'
 import { diagnose } from './mysql-errors.ts'
+import { insertFenced, insertFencedStepwise } from './mysql-fenced.ts'
 import { exclusively } from './mysql-lock.ts'
 import { openPool } from './mysql-pool.ts'
 import { retryTransient } from './retry.ts'
@@ -34,7 +35,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     table: (name) => sql`${sql.id(name)}`,
     transaction: (work) => retryTransient(diagnose, () => db.transaction().setIsolationLevel('read committed').execute(work)),
     statement: (work) => retryTransient(diagnose, () => work(db)),
-    insertFenced: (insert) => retryTransient(diagnose, () => insertFenced(db, insert)),
+    insertFenced: (insert) => retryTransient(diagnose, () => (server.isCluster ? insertFencedStepwise : insertFenced)(db, insert)),
     on: (connection) => borrowFor<Tables>('mysql', connection),
     guardFence: (on, resource, token) => guardFence('mysql', on as Kysely<unknown>, sql.table(FENCED_RESOURCES), resource, token),
     skipLocked: (query) => query.forUpdate().skipLocked(),
@@ -44,7 +45,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     instant: (date) => sql`cast(${date.toISOString().slice(0, -1).replace('T', ' ')} as datetime(6))`,
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
-    exclusively: (work) => exclusively(db, work),
+    exclusively: (work) => exclusively(db, server.isCluster, work),
     close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect
@@ -53,51 +54,27 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
 interface Server {
   readonly product: string
   readonly collation: string
+  /** A node of Galera, whose locks are its own and which may roll back what others have certified against. */
+  readonly isCluster: boolean
 }
 
 /** The first words on the line: who is there, and is it somebody we can work with? */
 async function greet<Tables>(db: Kysely<Tables>, place: string): Promise<Server> {
-  const { rows } = await sql<{ version: string; mode: string }>`select version() as version, @@sql_mode as mode`.execute(db)
-  const { version, mode } = rows[0]!
+  const { rows } = await sql<unknown>`select version() as version, @@sql_mode as mode; show global variables like 'wsrep_on'`.execute(db)
+  const [[{ version, mode }], cluster] = rows as [[{ version: string; mode: string }], { Value: string }[]]
   if (mode.includes('NO_BACKSLASH_ESCAPES')) {
     throw new LedgerError('DATABASE_UNAVAILABLE', `${place}: sql_mode NO_BACKSLASH_ESCAPES is on; under it the driver cannot quote values safely`, { place, retryable: false })
   }
   const isMariadb = version.includes('MariaDB')
   checkVersion(isMariadb, version, place)
-  return isMariadb ? { product: `MariaDB ${version.split('-')[0]}`, collation: mariadbCollation } : { product: `MySQL ${version.split('-')[0]}`, collation: MYSQL_COLLATION }
+  const isCluster = cluster[0]?.Value === 'ON'
+  return { product: `${isMariadb ? 'MariaDB' : 'MySQL'} ${version.split('-')[0]}`, collation: isMariadb ? mariadbCollation : MYSQL_COLLATION, isCluster }
 }
 
 function checkVersion(isMariadb: boolean, version: string, place: string): void {
   const [major = 0, minor = 0] = version.split('.').map((part) => parseInt(part, 10))
   const enough = isMariadb ? major > 10 || (major === 10 && minor >= 6) : major >= 8
   if (!enough) throw new LedgerError('DATABASE_UNAVAILABLE', `${place} runs version ${version}; MySQL 8 or MariaDB 10.6 is the oldest that has SKIP LOCKED`, { place, version, retryable: false })
-}
-
-/**
- * Differs by necessity: no data-changing statement returns rows to another, so this is a small script, sent in one
- * round trip. The upsert locks the scope's row first; `last_insert_id(…)` carries the new fence to the insert.
- * (ON DUPLICATE KEY serves the counter here; the claim itself is a plain INSERT whose violation is heard.)
- */
-async function insertFenced<Tables>(db: Kysely<Tables>, { scope, table, values, unless }: FencedInsert): Promise<bigint | null> {
-  const columns = Object.keys(values)
-  return db.connection().execute(async (connection) => {
-    try {
-      const { rows } = await sql<unknown>`
-        set transaction isolation level read committed; start transaction;
-        insert into task_fences (scope, counter)
-          select ${scope}, last_insert_id(coalesce((select counter from task_fences where scope = ${FLOOR_SCOPE}), 0) + 1) from dual
-          on duplicate key update counter = last_insert_id(counter + 1);
-        insert into ${sql.table(table)} (${sql.join(columns.map((c) => sql.ref(c)))}, fence)
-          select ${sql.join(Object.values(values))}, last_insert_id() from dual where not exists (${unless});
-        commit`.execute(connection)
-      const [, , raised, inserted] = rows as { affectedRows: number; insertId: number | string }[]
-      return inserted!.affectedRows === 1 ? BigInt(raised!.insertId) : null
-    } catch (error) {
-      // Whatever stopped the script left its transaction open on this connection.
-      await sql`rollback`.execute(connection).catch(() => {}) // Fails only on a dead connection, which is then discarded.
-      throw error
-    }
-  })
 }
 
 function ddl(collation: string): Ddl {
