@@ -24,5 +24,5 @@ export function print(title: string, verdict: Verdict, figures: Readonly<Record<
     ...figures,
   }
   console.log(`\n${title}`)
-  for (const [words, figure] of Object.entries(lines)) console.log(`  ${words.padEnd(54)}${typeof figure === 'number' ? Math.round(figure) : figure}`)
+  for (const [words, figure] of Object.entries(lines)) console.log(`  ${words.padEnd(58)}${typeof figure === 'number' ? Math.round(figure) : figure}`)
 }

@@ -16,6 +16,7 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [1047, 'this node is not part of its cluster'],
   [1053, 'the server is shutting down'],
   [1129, 'the server blocked this host'],
+  [1180, 'the server could not commit'],
   [1203, 'the server has no connection left for this user'],
   [1226, 'the server has no connection left for this user'],
   [1290, 'the database is read-only'],

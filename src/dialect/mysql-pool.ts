@@ -75,13 +75,16 @@ function endOf(pool: Pool): Promise<void> {
   return new Promise((resolve, reject) => pool.end((error) => (error ? reject(error) : resolve())))
 }
 
-/** A replica takes connections too, and would refuse the first write on each; a node outside its cluster refuses this very question. */
+type Standing = readonly [readonly [{ readonly readOnly: number }], readonly { readonly Value: string }[]]
+
+/** A replica takes connections too, and would refuse the first write on each; so does a node of Galera outside its cluster. */
 async function requireWritable(connection: MysqlPoolConnection): Promise<void> {
   try {
-    const rows = await new Promise<{ readOnly: number }[]>((resolve, reject) => {
-      connection.query('select @@global.read_only as readOnly', [], (error, result) => (error ? reject(error as Error) : resolve(result as { readOnly: number }[])))
+    const [[replica], node] = await new Promise<Standing>((resolve, reject) => {
+      connection.query(`select @@global.read_only as readOnly; show global status like 'wsrep_ready'`, [], (error, result) => (error ? reject(error as Error) : resolve(result as unknown as Standing)))
     })
-    if (Number(rows[0]?.readOnly) === 1) throw Object.assign(new Error('this server is read-only'), { errno: 1290 })
+    if (Number(replica.readOnly) === 1) throw Object.assign(new Error('this server is read-only'), { errno: 1290 })
+    if (node[0]?.Value === 'OFF') throw Object.assign(new Error('this node is not part of its cluster'), { errno: 1047 })
   } catch (error) {
     connection.destroy()
     throw error
