@@ -5,6 +5,7 @@
 #                                              `postgres` is PgBouncer in transaction mode in front of it.
 #   scripts/servers.sh stop DIR                ends what start began in DIR, at whatever point it is.
 # With --owner they also end, data included, within seconds of the death of that process, however it dies.
+# RUNLEDGER_POSTGRES=18 takes that major version from npm in place of Debian's.
 # The URLs are an administrator's, who may create databases and users. What was committed does not survive a crash of the machine,
 # as tests want it; RUNLEDGER_DURABLE=1 leaves each server its ordinary durability, as benchmarks want it.
 # Zone, collation and character set are none that the product may rely on, so that a query which does is found out.
@@ -129,14 +130,29 @@ wait_ready() { # PID: the server says so itself, after it has bound its port
 as_postgres() { if [ "$EUID" = 0 ]; then exec setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; else exec "$@"; fi; }
 
 postgres_prepare() {
-  debian_packages "${needs_postgres[@]}"
-  bin=$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -1)
+  case ${RUNLEDGER_POSTGRES:-} in
+    '') debian_packages "${needs_postgres[@]}"; bin=$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -1) ;;
+    18) newer_postgres "$RUNLEDGER_POSTGRES" ;;
+    *) die "RUNLEDGER_POSTGRES: no such version: $RUNLEDGER_POSTGRES" ;;
+  esac
   "$bin/postgres" --version >"$home/version"
   printf '%s' "$password" >"$home/password"
   [ "$EUID" != 0 ] || chown postgres: "$home" "$home/password"
   cd "$home" # postgres must be able to read its working directory
   (as_postgres "$bin/initdb" -D "$home/data" -U app -A scram-sha-256 --pwfile="$home/password" --no-sync \
     -E UTF8 --locale=C.UTF-8 --locale-provider=icu --icu-locale=en-US)
+}
+# Copied, because the user that it runs as need not be able to read this checkout; its packages come without the links of its libraries.
+newer_postgres() { # MAJOR
+  local arch=x64; [ "$(uname -m)" = x86_64 ] || arch=arm64
+  packages_of tools/postgres-matrix
+  rm -rf "$home/server"; cp -r "$root/tools/postgres-matrix/node_modules/postgres$1-$arch/native" "$home/server"
+  node -e '
+    const [, folder] = process.argv
+    for (const { source, target } of JSON.parse(fs.readFileSync(`${folder}/pg-symlinks.json`))) {
+      fs.symlinkSync(path.basename(source), path.join(folder, path.relative("native", target)))
+    }' "$home/server"
+  bin=$home/server/bin
 }
 postgres_run() {
   local switch=off; [ -z "$durable" ] || switch=on
