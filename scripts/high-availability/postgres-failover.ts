@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { startPaymentService } from '../../examples/payments/service.ts'
-import { migrate, openLedger } from '../../src/index.ts'
+import { isLedgerError, migrate, openLedger } from '../../src/index.ts'
 import { faultProxy } from '../../test/support/fault-proxy.ts'
 import { privatePostgres, type PrivatePostgres } from '../../test/support/private-postgres.ts'
 import { Crew } from './crew.ts'
@@ -75,6 +75,25 @@ async function asynchronous(bump: boolean): Promise<Verdict> {
   }
 }
 
+/** A synchronous standby that is away: nothing is acknowledged, so nothing is started. */
+async function withoutStandby(): Promise<boolean> {
+  const primary = await (await privatePostgres()).start()
+  try {
+    const standby = await primary.standby()
+    await migrate(primary.url)
+    await standby.kill()
+    const ledger = await openLedger(primary.url, { connectTimeout: '5s', heartbeats: 'loop' })
+    const askedAt = nowMs()
+    let started = false
+    const outcome: unknown = await ledger.run({ task: 'alone', key: 'a' }, () => void (started = true)).catch((error: unknown) => error)
+    await ledger.close()
+    console.log(`\nsynchronous standby killed instead: after ${Math.round(nowMs() - askedAt)} ms ${outcome instanceof Error ? outcome.message : 'an answer'}; the job was ${started ? 'STARTED' : 'not started'}`)
+    return !started && isLedgerError(outcome) && outcome.code === 'DATABASE_UNAVAILABLE'
+  } finally {
+    await primary.remove()
+  }
+}
+
 async function bumpFences(url: string): Promise<void> {
   const ledger = await openLedger(url, { heartbeats: 'loop' })
   await ledger.fences.bump()
@@ -129,6 +148,7 @@ async function underLoad(title: string, { primary, standby, url, ...hooks }: Fai
 const verdict = await synchronous()
 const without = await asynchronous(false)
 const withBump = await asynchronous(true)
+const nothingStarted = await withoutStandby()
 // What asynchronous replication loses is what it costs, and is printed; that fences are raised above it is a promise.
-process.exitCode = isBroken(verdict) || without.contradictions + without.together + withBump.contradictions + withBump.fencesTwice > 0 ? 1 : 0
+process.exitCode = !nothingStarted || isBroken(verdict) || without.contradictions + without.together + withBump.contradictions + withBump.fencesTwice > 0 ? 1 : 0
 process.exit()

@@ -1,4 +1,4 @@
-/** PgBouncer in transaction mode: no statement of the ledger relies on the session that an earlier one was sent on. */
+/** case 63: PgBouncer in transaction mode: no statement of the ledger relies on the session that an earlier one was sent on. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,12 +29,12 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     await pooler?.stop()
   })
 
-  it('migrates, and finds nothing left to do', async () => {
+  it('case 63: migrates, and finds nothing left to do', async () => {
     assert.deepEqual(await migrate(pooler.url), [])
     assert.ok((await migrationStatus(pooler.url)).every(({ appliedAt }) => appliedAt !== null))
   })
 
-  it('claims, renews, meets conflicts, fails, retries and completes', async () => {
+  it('case 63: claims, renews, meets conflicts, fails, retries and completes', async () => {
     const launch = { task: 'news', key: 'a', maxAttempts: 3, backoff: 0 }
     const first = await ledger.claim(launch)
     assert.ok(first.status === 'claimed')
@@ -50,24 +50,35 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     assert.deepEqual((await ledger.show('news:a')).history.map(({ outcome }) => outcome), ['conflict', 'failed', 'completed'])
   })
 
-  it('reaps', async () => {
+  it('case 63: reaps', async () => {
     const lost = await ledger.claim({ task: 'lost', key: 'a' })
     assert.ok(lost.status === 'claimed')
     assert.deepEqual((await later.reap()).map(({ run }) => run.taskKey), ['lost:a'])
     await assert.rejects(lost.complete(), { code: 'LEASE_LOST' })
   })
 
-  it('lets one of many simultaneous launches claim, through fewer sessions than launches', async () => {
+  it('case 65: a launch that waits gets its turn by asking, since no notification would reach it here', async () => {
+    const holder = await ledger.claim({ task: 'turn', key: 'a' })
+    assert.ok(holder.status === 'claimed')
+    const waiting = ledger.claim({ task: 'turn', key: 'b', overlap: 'wait', waitTimeout: '20s' })
+    await sleep(1_500) // Its polls are as far apart as they get.
+    await holder.complete()
+    const completedAt = performance.now()
+    assert.equal((await waiting).status, 'claimed')
+    assert.ok(performance.now() - completedAt < 5_000)
+  })
+
+  it('case 63: lets one of many simultaneous launches claim, through fewer sessions than launches', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => ledger.claim({ task: 'race', key: 'a' })))
     assert.equal(outcomes.filter(({ status }) => status === 'claimed').length, 1)
   })
 
-  it('is told in words, and asked once, when the database behind it does not exist', async () => {
+  it('case 63: is told in words, and asked once, when the database behind it does not exist', async () => {
     const nowhere = pooler.url.replace(/\/[^/?]+\?/, '/no_such_database?')
     await assert.rejects(openLedger(nowhere, { connectTimeout: '5s' }), (error: LedgerError) => error.facts['retryable'] === false && error.message.includes('the database does not exist'))
   })
 
-  it('claims on where a session has never heard of the statement that another one was told to remember', async (t) => {
+  it('case 63: claims on where a session has never heard of the statement that another one was told to remember', async (t) => {
     const other = await openLedger(pooler.url)
     t.after(() => other.close())
     const outcomes = await Promise.all(Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).claim({ task: `often-${n}`, key: 'a' })))
