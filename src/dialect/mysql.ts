@@ -10,7 +10,6 @@ import { goodbye } from './goodbye.ts'
 import { mariadbCollation } from './mariadb.ts'
 import { diagnose } from './mysql-errors.ts'
 import { insertFenced, insertFencedStepwise } from './mysql-fenced.ts'
-import { exclusively } from './mysql-lock.ts'
 import { openPool } from './mysql-pool.ts'
 import { retryTransient } from './retry.ts'
 import { unreachable } from './unreachable.ts'
@@ -45,7 +44,7 @@ export async function mysql<Tables>(address: ServerAddress, options: ConnectOpti
     instant: (date) => sql`cast(${date.toISOString().slice(0, -1).replace('T', ' ')} as datetime(6))`,
     readInstant: (value) => (value instanceof Date ? value : null),
     diagnose,
-    exclusively: (work) => exclusively(db, server.isCluster, work),
+    exclusively: async (work) => (await import('./mysql-lock.ts')).exclusively(db, server.isCluster, work),
     close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect

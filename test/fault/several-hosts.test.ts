@@ -54,11 +54,6 @@ eachServerLedger('several hosts', (bench) => {
     second.mode = 'up'
     assert.deepEqual(await bench.outcomes(`${task}:a`), [])
   })
-
-  it('a password that one server refuses is not tried on the others', async () => {
-    const wrong = bothUrl().replace(/:[^:@/]+@/, ':wrong@')
-    await assert.rejects(openLedger(wrong, { connectTimeout: '5s' }), (error: Error & { code?: string; facts?: { retryable?: boolean } }) => error.code === 'DATABASE_UNAVAILABLE' && error.facts?.retryable === false)
-  })
 })
 
 for (const name of ['mariadb', 'mysql'] as const) {
