@@ -52,13 +52,15 @@ async function tryClaim(store: Store, plan: PlannedLaunch, patienceMs: number): 
   const { request } = plan
   let claimedAt = monotonicMs()
   const outcome = await settle(store, patienceMs, async (uncertain) => {
-    const askedAt = monotonicMs()
+    const [sentBefore, askedAt] = [claimedAt, monotonicMs()]
     const unseen = uncertain ? await unseenClaim(store, request) : null
     if (unseen) return unseen
-    claimedAt = askedAt
+    claimedAt = askedAt // An earlier claim that was not there yet may be carried out from now on.
     const answer = await claim(store, request, isDead)
     const isLate = uncertain && answer.status === 'conflict' && answer.holder?.instanceId === request.instance.id
-    return (isLate ? await unseenClaim(store, request) : null) ?? answer
+    const late = isLate ? await unseenClaim(store, request) : null
+    if (late) claimedAt = sentBefore // A look at another node may be older than the claim.
+    return late ?? answer
   })
   if (outcome.status !== 'claimed') return outcome
   return hold(outcome) ? { claimed: outcome, claimedAt } : tryClaim(store, plan, patienceMs)
