@@ -50,15 +50,15 @@ async function createRuns({ db, ddl, table }: MigrationContext): Promise<void> {
       output_tail ${ddl.text},
       payload ${ddl.json},
       result ${ddl.json},
-      constraint task_runs_status check (status in ('pending', 'processing', 'completed', 'failed')),
-      constraint task_runs_owned check (status <> 'processing' or
+      constraint ${ddl.constraint('task_runs_status')} check (status in ('pending', 'processing', 'completed', 'failed')),
+      constraint ${ddl.constraint('task_runs_owned')} check (status <> 'processing' or
         (instance_id is not null and started_at is not null and heartbeat_at is not null and lease_seconds is not null and attempt > 0)),
-      constraint task_runs_active check (active_key is null or status = 'processing'),
-      constraint task_runs_finished check ((status in ('completed', 'failed')) = (finished_at is not null)),
-      constraint task_runs_reason check ((status = 'failed') = (failure_reason is not null)),
-      constraint task_runs_reasons check (failure_reason in ('error', 'exit', 'signal', 'timeout', 'lost', 'cancelled')),
-      constraint task_runs_attempts check (attempt >= 0 and attempt <= max_attempts),
-      constraint task_runs_lease check (lease_seconds > 0)
+      constraint ${ddl.constraint('task_runs_active')} check (active_key is null or status = 'processing'),
+      constraint ${ddl.constraint('task_runs_finished')} check ((status in ('completed', 'failed')) = (finished_at is not null)),
+      constraint ${ddl.constraint('task_runs_reason')} check ((status = 'failed') = (failure_reason is not null)),
+      constraint ${ddl.constraint('task_runs_reasons')} check (failure_reason in ('error', 'exit', 'signal', 'timeout', 'lost', 'cancelled')),
+      constraint ${ddl.constraint('task_runs_attempts')} check (attempt >= 0 and attempt <= max_attempts),
+      constraint ${ddl.constraint('task_runs_lease')} check (lease_seconds > 0)
     ) ${ddl.tableOptions}`.execute(db)
   // The index that decides overlap, against a hand-typed UPDATE as well.
   await ddl.createIndex(db, { name: 'task_runs_active_key', table: 'task_runs', columns: ['active_key'], unique: true, where: sql`active_key is not null` })
@@ -97,7 +97,7 @@ async function createAttempts({ db, ddl, table }: MigrationContext): Promise<voi
       held_by_pid ${ddl.bigint},
       held_by_launcher ${ddl.key(100)},
       held_since ${ddl.instant},
-      constraint task_attempts_outcome check (outcome in ('failed', 'lost', 'released', 'cancelled', 'reopened', 'conflict'))
+      constraint ${ddl.constraint('task_attempts_outcome')} check (outcome in ('failed', 'lost', 'released', 'cancelled', 'reopened', 'conflict'))
     ) ${ddl.tableOptions}`.execute(db)
   await ddl.createIndex(db, { name: 'task_attempts_task_key', table: 'task_attempts', columns: ['task_key', 'id'] })
   await ddl.createIndex(db, { name: 'task_attempts_task_name', table: 'task_attempts', columns: ['task_name', 'ended_at'] })

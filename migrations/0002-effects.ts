@@ -35,10 +35,10 @@ async function createEffects({ db, ddl, table }: MigrationContext): Promise<void
       problem ${ddl.text},
       resolved_by ${ddl.key(255)},
       resolved_at ${ddl.instant},
-      constraint task_effects_status check (status in ('started', 'in_doubt', 'done', 'not_done')),
-      constraint task_effects_done check ((status = 'done') = (done_at is not null)),
-      constraint task_effects_result check (result is null or status = 'done'),
-      constraint task_effects_resolved check ((resolved_by is null) = (resolved_at is null))
+      constraint ${ddl.constraint('task_effects_status')} check (status in ('started', 'in_doubt', 'done', 'not_done')),
+      constraint ${ddl.constraint('task_effects_done')} check ((status = 'done') = (done_at is not null)),
+      constraint ${ddl.constraint('task_effects_result')} check (result is null or status = 'done'),
+      constraint ${ddl.constraint('task_effects_resolved')} check ((resolved_by is null) = (resolved_at is null))
     ) ${ddl.tableOptions}`.execute(db)
   await ddl.createIndex(db, { name: 'task_effects_task_key', table: 'task_effects', columns: ['task_key'] })
   // What may need somebody: few rows, however many effects were done.
@@ -65,6 +65,6 @@ async function createFencedResources({ db, ddl, table }: MigrationContext): Prom
       resource ${ddl.key(200)} not null primary key,
       token ${ddl.bigint} not null,
       stale ${ddl.integer} default 0 not null,
-      constraint fenced_resources_stale check (stale = 0)
+      constraint ${ddl.constraint('fenced_resources_stale')} check (stale = 0)
     ) ${ddl.tableOptions}`.execute(db)
 }

@@ -28,7 +28,7 @@ async function createActions({ db, ddl, table }: MigrationContext): Promise<void
       host ${ddl.key(255)},
       pid ${ddl.bigint},
       launcher ${ddl.key(100)},
-      constraint task_actions_action check (action in ('retry', 'cancel', 'pause', 'resume', 'release', 'set', 'backfill', 'prune'))
+      constraint ${ddl.constraint('task_actions_action')} check (action in ('retry', 'cancel', 'pause', 'resume', 'release', 'set', 'backfill', 'prune'))
     ) ${ddl.tableOptions}`.execute(db)
   await ddl.createIndex(db, { name: 'task_actions_task_key', table: 'task_actions', columns: ['task_key', 'acted_at'] })
   await ddl.createIndex(db, { name: 'task_actions_task_name', table: 'task_actions', columns: ['task_name', 'acted_at'] })

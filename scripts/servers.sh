@@ -3,6 +3,7 @@
 #   scripts/servers.sh start [--owner PID] DIR [postgres|mariadb|mysql …]   all three by default. Prints RUNLEDGER_TEST_…=URL lines,
 #                                              and RUNLEDGER_TEST_MISSING=mysql when MySQL could not be fetched. `pgbouncer` after
 #                                              `postgres` is PgBouncer in transaction mode in front of it.
+#   scripts/servers.sh restart DIR NAME        stops one in order and begins it again, with its data and on its port.
 #   scripts/servers.sh stop DIR                ends what start began in DIR, at whatever point it is.
 # With --owner they also end, data included, within seconds of the death of that process, however it dies.
 # RUNLEDGER_POSTGRES=18 takes that major version from npm in place of Debian's.
@@ -19,10 +20,11 @@ main() {
   local command=${1:-} owner='' dir
   shift || true
   if [ "${1:-}" = --owner ]; then owner=$2; shift 2; fi
-  [ -n "${1:-}" ] || die 'usage: scripts/servers.sh start [--owner PID] DIR [postgres|mariadb|mysql …] | stop DIR'
+  [ -n "${1:-}" ] || die 'usage: scripts/servers.sh start [--owner PID] DIR [postgres|mariadb|mysql …] | restart DIR NAME | stop DIR'
   mkdir -p "$1"; dir=$(readlink -f "$1"); shift
   case $command in
     start) [ $# -gt 0 ] || set -- postgres mariadb mysql; start "$dir" "$owner" "$@" ;;
+    restart) restart "$dir" "$1" ;;
     stop) stop "$dir" ;;
     start-one) start_one "$dir" "$1" ;;                     # by start, in a session of its own
     watch) tail --pid="$1" -f /dev/null; stop "$dir"; rm -rf "$dir"/{postgres,pgbouncer,mariadb,mysql} ;; # by start
@@ -52,6 +54,19 @@ start() { # DIR OWNER NAME…
     esac
   done
   [ -z "$failed" ] || { stop "$dir"; exit 1; }
+}
+
+restart() { # DIR NAME
+  local home=$1/$2 pid cwd uid args
+  pid=$(ours "$1" "$home/server.pid") || die "$2 does not run in $1"
+  mapfile -d '' args <"/proc/$pid/cmdline"
+  cwd=$(readlink "/proc/$pid/cwd"); uid=$(stat -c %u "/proc/$pid")
+  case $2 in postgres) kill -INT "$pid" ;; *) kill -TERM "$pid" ;; esac # PostgreSQL's "fast" stop: it does not wait for its clients
+  while ours "$1" "$home/server.pid" >/dev/null; do sleep 0.05; done
+  rm -f "$home/server.log"
+  ( cd "$cwd"; if [ "$uid" != "$EUID" ]; then exec setsid setpriv --reuid="$uid" --regid="$uid" --clear-groups -- "${args[@]}"; else exec setsid "${args[@]}"; fi ) </dev/null >"$home/server.log" 2>&1 &
+  echo $! >"$home/server.pid"
+  wait_ready $! || die "$2 does not start again: $(tail -3 "$home/server.log")"
 }
 
 # A session of its own: Ctrl-C in a terminal does not reach it, and its group can be ended as a whole.

@@ -8,11 +8,12 @@ import { describe, it } from 'node:test'
 const root = join(import.meta.dirname, '..')
 
 /** Lowest first. A file may import its own floor and those below. */
-const floors = [/^src\/model\//, /^src\/dialect\//, /^(src\/store|migrations)\//, /^src\/migrate\//, /^src\/runtime\//, /^src\/index\.ts$/, /^src\/web\//, /^src\/cli\//]
+const floors = [/^src\/model\//, /^src\/dialect\//, /^(src\/store|migrations)\//, /^src\/migrate\//, /^src\/runtime\//, /^src\/(index|testing)\.ts$/, /^src\/proof\//, /^src\/web\//, /^src\/cli\//]
 
 /** The narrower doors: what these folders may import of ours. */
 const doors: Record<string, RegExp> = {
-  'src/cli/': /^src\/(index\.ts$|model\/|cli\/)/, // a customer of the library, like any other
+  'src/cli/': /^src\/(index\.ts$|model\/|proof\/|cli\/)/, // a customer of the library, like any other
+  'src/proof/': /^src\/(index\.ts$|model\/|proof\/)/, // likewise: it may see what every user of the library sees
   'src/web/': /^src\/(index\.ts$|model\/|web\/)/,
   'migrations/': /^(src\/dialect|migrations)\//, // frozen: what the store and the words become later must not change them
 }

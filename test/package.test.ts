@@ -39,7 +39,7 @@ describe('package', () => {
 
   it('carries what a user needs and nothing of ours', async () => {
     const list = (await run('tar', ['-tzf', tarball], folder)).trim().split('\n')
-    for (const file of ['LICENSE', 'package.json', 'dist/bin/runledger.js', 'dist/bin/LICENSES.txt', 'dist/src/index.js', 'dist/src/index.d.ts']) {
+    for (const file of ['LICENSE', 'package.json', 'dist/bin/runledger.js', 'dist/bin/LICENSES.txt', 'dist/src/index.js', 'dist/src/index.d.ts', 'dist/src/testing.js', 'dist/src/testing.d.ts']) {
       assert.ok(list.includes(`package/${file}`), `${file} is missing`)
     }
     assert.deepEqual(list.filter((file) => !/^package\/(dist\/|[A-Z]+(\.md)?$|package\.json$)/.test(file)), [])
@@ -63,7 +63,7 @@ function fileName(packed: unknown): string {
 async function install(folder: string, tarball: string): Promise<string> {
   const project = await mkdtemp(join(folder, 'project-'))
   const { devDependencies }: { devDependencies: Record<string, string> } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  const use = `import { openLedger } from 'runledger'\nconsole.log(typeof openLedger)\n`
+  const use = `import { openLedger } from 'runledger'\nimport { openTestLedger } from 'runledger/testing'\nconsole.log(typeof openLedger === typeof openTestLedger ? typeof openLedger : 'one is missing')\n`
   const compilerOptions = { module: 'nodenext', target: 'es2024', lib: ['es2024', 'esnext.disposable'], types: ['node'], strict: true, skipLibCheck: false, noEmit: true }
   await writeFile(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))

@@ -43,6 +43,7 @@ export async function bundleCommandLine(outdir: string): Promise<Metafile['input
     entryNames: '[name]-[hash]',
     outdir,
     ...WRAPPER,
+    external: ['@opentelemetry/api'], // the one that is installed beside us, if one is: it finds its tracer by a global
     define: { 'import.meta.url': '"file:///"' }, // asked for by the heartbeats' thread, which the command line does without
     plugins: [ownImportsAtOnce(), lazyPackages(files), lazyThreads(), luxonInParts(), randomFromKernel()],
   })

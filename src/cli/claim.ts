@@ -3,7 +3,7 @@ import { claimJson, openLedger, type Conflict, type Ledger, type Queued } from '
 import { invalidOption, LedgerError } from '../model/errors.ts'
 import { startKeeper } from './claim/keeper.ts'
 import type { Command, FlagValues, Io } from './command.ts'
-import { connectTimeout, databaseUrl } from './database.ts'
+import { connectTimeout, databaseUrl, tracing } from './database.ts'
 import { EXIT } from './exit.ts'
 import { oneOf, wholeNumber } from './flags.ts'
 import { LAUNCH_FLAGS, launchOf } from './launch-flags.ts'
@@ -48,7 +48,7 @@ export const claimCommand: Command = {
     const conflictExitCode = wholeNumber(flags, 'conflict-exit-code', 0, 255) ?? EXIT.conflict
     // We end at once, so the claim is made in the name of the script that called us.
     const owner = { pid: hold ?? process.ppid, provable: hold !== undefined }
-    const ledger = await openLedger(databaseUrl(flags, io.env), { connectTimeout: connectTimeout(flags), heartbeats: 'loop', owner })
+    const ledger = await openLedger(databaseUrl(flags, io.env), { connectTimeout: connectTimeout(flags), heartbeats: 'loop', owner, ...tracing(io.env) })
     try {
       if (hold !== undefined && ledger.instance.processIdentity === null) throw invalidOption('hold', `there is no process ${hold} here (or no /proc to tell)`)
       const outcome = await ledger.claim(launch)

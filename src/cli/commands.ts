@@ -4,6 +4,8 @@ import type { Command } from './command.ts'
 /** In the order of `--help`; each is loaded only when it is asked for. */
 export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
   exec: { summary: 'run a command as the one run of its window', load: async () => (await import('./exec.ts')).execCommand },
+  enqueue: { summary: 'put runs in line for a worker', load: async () => (await import('./enqueue.ts')).enqueueCommand },
+  work: { summary: 'run a command for each run of a task in a queue', load: async () => (await import('./work.ts')).workCommand },
   claim: { summary: 'claim a run for a script in any language', load: async () => (await import('./claim.ts')).claimCommand },
   heartbeat: { summary: 'renew the lease of a claim', load: async () => (await import('./claim/closing.ts')).heartbeatCommand },
   complete: { summary: 'record that a claimed run is done', load: async () => (await import('./claim/closing.ts')).completeCommand },
@@ -21,6 +23,18 @@ export const COMMANDS: Readonly<Record<string, { summary: string; load(): Promis
   retry: { summary: 'have a run that is over done again', load: async () => (await import('./operate.ts')).retryCommand },
   pause: { summary: 'let no run of a task begin, on any host', load: async () => (await import('./operate.ts')).pauseCommand },
   resume: { summary: 'let a paused task run again', load: async () => (await import('./operate.ts')).resumeCommand },
+  actions: { summary: 'list what operators did, by whom and why', load: async () => (await import('./actions.ts')).actionsCommand },
+  tasks: { summary: 'list tasks with their schedules, or set their terms', load: async () => (await import('./tasks.ts')).tasksCommand },
+  missing: { summary: 'list windows that should have run and did not, or late', load: async () => (await import('./missing.ts')).missingCommand },
+  backfill: { summary: 'fill a span of windows that did not run or failed', load: async () => (await import('./backfill.ts')).backfillCommand },
+  check: { summary: 'exit 0, 1 or 2 for monitoring, with a line a problem', load: async () => (await import('./check.ts')).checkCommand },
+  metrics: { summary: 'write metrics for Prometheus', load: async () => (await import('./metrics.ts')).metricsCommand },
   windows: { summary: 'show and explain the windows of a schedule', load: async () => (await import('./windows.ts')).windowsCommand },
+  prune: { summary: 'take old finished runs away', load: async () => (await import('./prune.ts')).pruneCommand },
+  verify: { summary: "hold the ledger's rows against its promises", load: async () => (await import('./verify.ts')).verifyCommand },
+  doctor: { summary: 'look at everything around the ledger', load: async () => (await import('./doctor.ts')).doctorCommand },
+  grants: { summary: 'print the SQL that gives a user a role', load: async () => (await import('./grants.ts')).grantsCommand },
+  completion: { summary: 'print shell completion for bash or zsh', load: async () => (await import('./completion.ts')).completionOf(COMMANDS) },
+  selftest: { summary: 'check the promises on your own database, under crashes', load: async () => (await import('./selftest.ts')).selftestCommand },
   migrate: { summary: 'bring the schema of a database server up to date', load: async () => (await import('./migrate.ts')).migrateCommand },
 }

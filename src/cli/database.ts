@@ -34,9 +34,14 @@ export function connectTimeout(flags: FlagValues): string {
   return typeof flags['connect-timeout'] === 'string' ? flags['connect-timeout'] : '10s'
 }
 
+/** OpenTelemetry costs a start-up, so it is not even looked for unless one of its own variables asks for it. */
+export function tracing(env: NodeJS.ProcessEnv): Pick<LedgerOptions, 'telemetry' | 'traceparent'> {
+  return { telemetry: Object.keys(env).some((name) => name.startsWith('OTEL_')), traceparent: env['TRACEPARENT'] }
+}
+
 /** Opens the ledger that the flags name, does the work, and closes it whatever happens. */
 export async function withLedger<T>(flags: FlagValues, io: Io, work: (ledger: Ledger) => Promise<T>, options: LedgerOptions = {}): Promise<T> {
-  const ledger = await openLedger(databaseUrl(flags, io.env), { connectTimeout: connectTimeout(flags), heartbeats: 'loop', ...options })
+  const ledger = await openLedger(databaseUrl(flags, io.env), { connectTimeout: connectTimeout(flags), heartbeats: 'loop', ...tracing(io.env), ...options })
   try {
     return await work(ledger)
   } finally {

@@ -5,6 +5,10 @@ import { isLedgerError, type ErrorCode } from '../index.ts'
 export const EXIT = {
   ok: 0,
   notFound: 1,
+  /** A check that found something. */
+  found: 1,
+  /** A self-test found a promise that was not kept. */
+  broken: 1,
   usage: 64,
   notRecordable: 65,
   unavailable: 69,
@@ -12,12 +16,14 @@ export const EXIT = {
   /** Somebody else has it, or had it: a launch that lost, or an effect that is being performed. */
   conflict: 73,
   /** An operator cancelled the run. */
-  cancelled: 74,
+  cancelled: 72,
+  cannotWrite: 74,
   leaseLost: 75,
   inDoubt: 76,
   staleFence: 77,
   schema: 78,
   timeout: 124,
+  interrupted: 130,
 } as const
 
 const CODES: Readonly<Record<ErrorCode, number>> = {

@@ -29,7 +29,7 @@ export function launchOf(flags: FlagValues, startedAt: Date): Launch {
   }
 }
 
-function scheduleOf(flags: FlagValues) {
+export function scheduleOf(flags: FlagValues) {
   const given = ['cron', 'every', 'key'].filter((name) => flags[name] !== undefined)
   if (given.length > 1) throw invalidOption(given[1]!, `cannot stand beside --${given[0]}`)
   const [expression, period, zone] = [text(flags, 'cron'), text(flags, 'every'), text(flags, 'tz')]

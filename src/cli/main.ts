@@ -4,17 +4,9 @@ import { parseArgs } from 'node:util'
 import { invalidOption } from '../model/errors.ts'
 import type { Command, FlagValues, Io } from './command.ts'
 import { COMMANDS } from './commands.ts'
+import { COMMON_FLAGS } from './common-flags.ts'
 import { exitCodeOf, EXIT, lineOf } from './exit.ts'
 import { version } from './version.ts'
-
-const COMMON = {
-  db: { type: 'string' },
-  'connect-timeout': { type: 'string' },
-  json: { type: 'boolean' },
-  'log-format': { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
-} as const
 
 const COMMON_HELP = `
 Everywhere:
@@ -27,7 +19,7 @@ Everywhere:
 `
 
 function overview(): string {
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(11)}${summary}`)
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`)
   return `runledger ${version}: a durable ledger of job runs in your database
 
 Usage: runledger COMMAND [flags] [-- CMD ARG…]
@@ -57,7 +49,7 @@ function parse(command: Command, words: readonly string[]): { flags: FlagValues;
   const dashes = words.indexOf('--')
   const ours = dashes < 0 ? words : words.slice(0, dashes)
   try {
-    const { values, positionals } = parseArgs({ args: [...ours], options: { ...COMMON, ...command.options }, allowPositionals: true })
+    const { values, positionals } = parseArgs({ args: [...ours], options: { ...COMMON_FLAGS, ...command.options }, allowPositionals: true })
     return { flags: values as FlagValues, before: positionals, rest: dashes < 0 ? [] : words.slice(dashes + 1) }
   } catch (error) {
     // The parser's first sentence names the flag; what follows is advice about positionals.

@@ -2,18 +2,19 @@
 import type { Run, Status } from '../index.ts'
 import { durationMs } from '../model/duration.ts'
 import { invalidOption } from '../model/errors.ts'
+import type { Colour } from './colour.ts'
 import type { Command } from './command.ts'
 import { withLedger } from './database.ts'
 import { EXIT } from './exit.ts'
 import { oneOf, text, wholeNumber } from './flags.ts'
 import { jsonLine } from './log.ts'
 import { runJson } from './run-json.ts'
-import { shortInstant, span, table } from './table.ts'
+import { shortInstant, span, table, zonedInstant } from './table.ts'
 
 const help = `
 Usage: runledger runs [--task T] [--status S] [--since D] [--limit N] [--json]
 
-Lists runs, the newest first. Instants are UTC.
+Lists runs, the newest first. Instants are in the zone of the run's window, with UTC beside; UTC alone without one.
 
   --task T     only this task
   --status S   pending, processing, completed or failed
@@ -39,13 +40,15 @@ export const runsCommand: Command = {
     }
     const runs = await withLedger(flags, io, (ledger) => ledger.runs(filter))
     if (flags['json']) for (const run of runs) io.out(`${jsonLine(runJson(run))}\n`)
-    else io.out(runs.length === 0 ? 'no runs\n' : table(['KEY', 'STATUS', 'ATTEMPT', 'STARTED', 'TOOK', 'HOST', 'PID', 'NOTE'], runs.map(cells)))
+    else io.out(runs.length === 0 ? 'no runs\n' : table(['KEY', 'STATUS', 'ATTEMPT', 'STARTED', 'TOOK', 'HOST', 'PID', 'NOTE'], runs.map(cells), undefined, (cell, column) => (column === 1 ? (COLOURS[cell] ?? null) : null)))
     return EXIT.ok
   },
 }
 
+const COLOURS: Readonly<Record<string, Colour>> = { failed: 'red', processing: 'yellow', completed: 'green' }
+
 function cells(run: Run): string[] {
-  return [run.taskKey, run.status, `${run.attempt}/${run.maxAttempts}`, shortInstant(run.startedAt), span(run.startedAt, run.finishedAt), run.host ?? '-', run.pid === null ? '-' : String(run.pid), note(run)]
+  return [run.taskKey, run.status, `${run.attempt}/${run.maxAttempts}`, zonedInstant(run.startedAt, run.windowZone), span(run.startedAt, run.finishedAt), run.host ?? '-', run.pid === null ? '-' : String(run.pid), note(run)]
 }
 
 /** What a person would ask next. */

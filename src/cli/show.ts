@@ -6,7 +6,7 @@ import { withLedger } from './database.ts'
 import { EXIT } from './exit.ts'
 import { jsonLine } from './log.ts'
 import { actionJson, historyJson, runJson } from './run-json.ts'
-import { shortInstant, span } from './table.ts'
+import { span, zonedInstant } from './table.ts'
 
 const help = `
 Usage: runledger show KEY [--json]
@@ -33,37 +33,38 @@ export const showCommand: Command = {
       for (const action of actions) io.out(`${jsonLine({ kind: 'action', ...actionJson(action) })}\n`)
       return EXIT.ok
     }
-    io.out(`${[...headOf(key, run), '', ...inOrder(history, actions), ...tailOf(run, history)].join('\n')}\n`)
+    io.out(`${[...headOf(key, run), '', ...inOrder(history, actions, run?.windowZone ?? null), ...tailOf(run, history)].join('\n')}\n`)
     return EXIT.ok
   },
 }
 
 function headOf(key: string, run: Run | null): string[] {
   if (!run) return [`${key}  never ran; these launches lost:`]
-  const window = run.windowStart ? `window ${shortInstant(run.windowStart)} to ${shortInstant(run.windowEnd)} (${run.windowZone})` : 'no window'
+  const window = run.windowStart ? `window ${zonedInstant(run.windowStart, run.windowZone)} to ${zonedInstant(run.windowEnd, run.windowZone)} (${run.windowZone})` : 'no window'
   const lease = run.leaseOver ? ', but its lease has run out' : run.status === 'processing' && run.cancelRequestedAt ? ', and asked to stop' : ''
   return [`${key}  ${run.status}${lease}`, `${window}; attempt ${run.attempt} of at most ${run.maxAttempts}; fence ${run.fence}`]
 }
 
 /** By when each ended; what has not ended comes last. */
-function inOrder(history: readonly HistoryLine[], actions: readonly RecordedAction[]): string[] {
-  const lines = [...history.map((line) => ({ at: line.endedAt?.getTime() ?? Infinity, text: lineOf(line) })), ...actions.map((action) => ({ at: action.at.getTime(), text: actionLine(action) }))]
+function inOrder(history: readonly HistoryLine[], actions: readonly RecordedAction[], zone: string | null): string[] {
+  const lines = [...history.map((line) => ({ at: line.endedAt?.getTime() ?? Infinity, text: lineOf(line, zone) })), ...actions.map((action) => ({ at: action.at.getTime(), text: actionLine(action, zone) }))]
   return lines.toSorted((a, b) => a.at - b.at).map(({ text }) => text)
 }
 
-function actionLine({ at, name, by, because }: RecordedAction): string {
-  return `${shortInstant(at)}  ${name.padEnd(10)}  by ${by.user} from ${by.host} pid ${by.pid} (${by.launcher})${because === null ? '' : `: ${because}`}`
+function actionLine({ at, name, by, because }: RecordedAction, zone: string | null): string {
+  return `${zonedInstant(at, zone)}  ${name.padEnd(10)}  by ${by.user} from ${by.host} pid ${by.pid} (${by.launcher})${because === null ? '' : `: ${because}`}`
 }
 
-function lineOf(line: HistoryLine): string {
+function lineOf(line: HistoryLine, zone: string | null): string {
+  const at = (date: Date | null) => zonedInstant(date, zone)
   const who = `${line.host} pid ${line.pid} (${line.launcher})`
   if (line.outcome === 'conflict') {
-    const holder = line.heldByInstance === null ? '' : `, held by ${line.heldByKey === line.taskKey ? 'attempt' : line.heldByKey} of ${line.heldByHost} pid ${line.heldByPid} since ${shortInstant(line.heldSince)}`
-    return `${shortInstant(line.endedAt)}  conflict    ${line.reason}: ${who} was refused${holder}`
+    const holder = line.heldByInstance === null ? '' : `, held by ${line.heldByKey === line.taskKey ? 'attempt' : line.heldByKey} of ${line.heldByHost} pid ${line.heldByPid} since ${at(line.heldSince)}`
+    return `${at(line.endedAt)}  conflict    ${line.reason}: ${who} was refused${holder}`
   }
-  const took = line.endedAt ? ` after ${span(line.startedAt, line.endedAt)}` : `, last heartbeat ${shortInstant(line.heartbeatAt)}`
+  const took = line.endedAt ? ` after ${span(line.startedAt, line.endedAt)}` : `, last heartbeat ${at(line.heartbeatAt)}`
   const why = [line.reason === line.outcome ? null : line.reason, line.exitCode === null ? null : `exit ${line.exitCode}`].filter(Boolean).join(', ')
-  return `${shortInstant(line.startedAt)}  attempt ${line.attempt}   ${line.outcome}${why ? ` (${why})` : ''}${took}, by ${who}, fence ${line.fence}`
+  return `${at(line.startedAt)}  attempt ${line.attempt}   ${line.outcome}${why ? ` (${why})` : ''}${took}, by ${who}, fence ${line.fence}`
 }
 
 function tailOf(run: Run | null, history: readonly HistoryLine[]): string[] {

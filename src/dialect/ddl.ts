@@ -19,6 +19,8 @@ export interface Ddl {
   readonly numberedKey: Sql
   /** What follows the closing parenthesis of CREATE TABLE. */
   readonly tableOptions: Sql
+  /** The name of a constraint; some servers want it unlike every other of the database. */
+  constraint(name: string): Sql
 
   /** Adds a column that is not there yet; safe to run again. `definition` is its type and what follows. */
   addColumn(db: Kysely<unknown>, table: string, column: string, definition: Sql): Promise<void>

@@ -6,8 +6,11 @@
  * "Differs by necessity:".
  */
 import type { Expression, Kysely, RawBuilder, SelectQueryBuilder, Transaction } from 'kysely'
+import type { Checkup } from '../model/checkup.ts'
+import type { AbsentRows } from './absent-rows.ts'
 import type { CallerConnection } from './caller-connection.ts'
 import type { Ddl } from './ddl.ts'
+import type { Rights } from './rights.ts'
 
 /** What an error of the driver means for us. */
 export type Diagnosis =
@@ -17,7 +20,7 @@ export type Diagnosis =
   | { readonly kind: 'unavailable'; readonly problem: string }
   /** The server answered and said no (password, unknown database): asking again would not help. */
   | { readonly kind: 'refused'; readonly problem: string }
-  /** A unique constraint was violated: the one of this name. */
+  /** A unique constraint was violated: the one of this name; `primary` for the primary key of a table of the ledger. */
   | { readonly kind: 'duplicate'; readonly constraint: string }
   /** A table or column is not there: the schema is not ours, or not yet. */
   | { readonly kind: 'no_table' }
@@ -28,7 +31,46 @@ export interface ClockOffset {
   offsetMs: number
 }
 
-export interface Dialect<Tables = unknown> {
+/** What `listen` gives: `null` for a queue means that any may have something, since something may have been missed. */
+export interface Listener {
+  close(): Promise<void>
+}
+
+/** What a queue needs beside the rest: many rows at a time, and hints. */
+export interface BatchVerbs<Tables = unknown> {
+  /**
+   * Inserts those of many rows whose primary key is not there yet, in one statement where the database can. A key that
+   * is there poisons no transaction; any other violation is thrown.
+   * @returns the keys of the rows that were inserted
+   */
+  insertAbsent(db: Kysely<Tables>, rows: AbsentRows): Promise<string[]>
+
+  /**
+   * Locks the rows that a query selects, passing over what others have locked, and updates those whose column `mine` is 1.
+   * @returns all that were selected, as they were before; and how many were updated
+   */
+  updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
+  /** From here on this transaction reads by indexes, in their order: a queue changes faster than any statistics of it. */
+  trustIndexes(tx: Kysely<Tables>): Promise<void>
+  /** The rows, locked until the transaction ends, after whoever has them locked now. */
+  locked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+
+  /** Marks a statement that is sent again and again: its first words. */
+  readonly often: RawBuilder<unknown>
+  /** The same as the text of a parameter, for `insertAbsent`. */
+  instantText(date: Date): string
+  /** Text that is JSON, as a value for a column of that type. */
+  asJson(text: Expression<unknown>): RawBuilder<string>
+  /** True for what is one of the values, however many: one parameter where the database can. */
+  oneOf(value: Expression<unknown>, values: readonly string[]): RawBuilder<boolean>
+
+  /** Tells whoever listens that the queue has something, when the caller's transaction commits. A hint: it may be lost, or go nowhere. */
+  announce(db: Kysely<Tables>, queue: string): Promise<void>
+  /** Hears announcements on a connection of its own that it opens again when it is lost, until it is closed. */
+  listen(heard: (queue: string | null) => void): Listener
+}
+
+export interface Dialect<Tables = unknown> extends BatchVerbs<Tables> {
   /** For sentences to people: `PostgreSQL 15.18 at 127.0.0.1:5432/app`. Never a password. */
   readonly place: string
   /** Kysely over the pool, on the ledger's schema. Plain reads go through it; writes through the two verbs below. */
@@ -65,8 +107,17 @@ export interface Dialect<Tables = unknown> {
   /** Lets a writer with this token through to a resource, on `db`; false, and nothing changed, when a greater one was there before. */
   guardFence(db: Kysely<Tables>, resource: string, token: bigint): Promise<boolean>
 
+  /**
+   * Waits until every claim of a new key in these scopes that began before this call is over: what was committed before
+   * it is seen by whoever inserts a key from then on. @returns false when one of them does not end
+   */
+  outwaitClaims(scopes: readonly string[]): Promise<boolean>
+
   /** Claimable rows only: rows that others have locked are passed over instead of waited for. */
   skipLocked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
+
+  /** Deletes the rows whose `column` has one of these values, and waits for no other row. @returns how many */
+  deleteBy(db: Kysely<Tables>, by: DeleteBy): Promise<number>
 
   /** The database's clock, to the microsecond where it has them. */
   now(): RawBuilder<Date>
@@ -81,6 +132,12 @@ export interface Dialect<Tables = unknown> {
 
   diagnose(error: unknown): Diagnosis
 
+  /** What of the server, or the file, and of the way to it matters to a ledger. Needs no schema. */
+  examine(): Promise<readonly Checkup[]>
+
+  /** The lines with which an administrator gives a user these rights on the ledger. @param user a plain name, checked */
+  grants(user: string, rights: Rights): readonly string[]
+
   /**
    * Runs `work` while no other process runs one, for migrations; all of it is one transaction where the database has
    * transactional DDL. Waits as long as the other needs.
@@ -90,8 +147,30 @@ export interface Dialect<Tables = unknown> {
   close(): Promise<void>
 }
 
+/** The rows of `updateSelected`: the primary key, and whether the row is to be updated. */
+export interface Selected {
+  readonly task_key: string
+  readonly mine: number
+}
+
+export interface SelectedUpdate<Tables, O> {
+  readonly table: string
+  /** Of this table alone. */
+  readonly select: SelectQueryBuilder<Tables, never, O>
+  readonly set: Readonly<Record<string, unknown>>
+}
+
 /** The scope whose counter a new scope begins above; no task and no concurrency key has this name. */
 export const FLOOR_SCOPE = ''
+
+export interface DeleteBy {
+  readonly table: string
+  readonly column: string
+  /** The index that begins with the column: `primary`, or its name. */
+  readonly index: string
+  /** One at least. */
+  readonly values: readonly (string | number)[]
+}
 
 /** A row for `insertFenced`: column and value pairs (the fence is added), inserted unless `unless` selects a row. */
 export interface FencedInsert {

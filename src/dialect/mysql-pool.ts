@@ -4,7 +4,7 @@ import { callbackify } from 'node:util'
 import type { MysqlPool, MysqlPoolConnection } from 'kysely'
 import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import type { ConnectOptions } from './connect-options.ts'
-import { diagnose } from './mysql-errors.ts'
+import { connectionProblem } from './mysql-errors.ts'
 import { OneOf } from './one-of.ts'
 import { tlsOptions } from './tls.ts'
 import { eachAddress, type ServerAddress } from './url.ts'
@@ -52,7 +52,7 @@ function poolOptions(address: ServerAddress, options: ConnectOptions): PoolOptio
 
 /** The pool as Kysely wants it; a connection that failed under us is destroyed, not handed to the next query. */
 function discarding(pools: readonly Pool[], timeoutMs: number): MysqlPool {
-  const servers = new OneOf(pools, diagnose)
+  const servers = new OneOf(pools, connectionProblem)
   const writable = new WeakSet<object>()
   const connect = async (pool: Pool) => {
     const connection = await connectionOf(pool)
@@ -75,16 +75,18 @@ function endOf(pool: Pool): Promise<void> {
   return new Promise((resolve, reject) => pool.end((error) => (error ? reject(error) : resolve())))
 }
 
-type Standing = readonly [readonly [{ readonly readOnly: number }], readonly { readonly Value: string }[]]
+type Shown = readonly { readonly Value: string }[]
+type Standing = readonly [readonly [{ readonly readOnly: number }], Shown, Shown]
 
 /** A replica takes connections too, and would refuse the first write on each; so does a node of Galera outside its cluster. */
 async function requireWritable(connection: MysqlPoolConnection): Promise<void> {
   try {
-    const [[replica], node] = await new Promise<Standing>((resolve, reject) => {
-      connection.query(`select @@global.read_only as readOnly; show global status like 'wsrep_ready'`, [], (error, result) => (error ? reject(error as Error) : resolve(result as unknown as Standing)))
+    const [[replica], cluster, ready] = await new Promise<Standing>((resolve, reject) => {
+      connection.query(`select @@global.read_only as readOnly; show global variables like 'wsrep_on'; show global status like 'wsrep_ready'`, [], (error, result) => (error ? reject(error as Error) : resolve(result as unknown as Standing)))
     })
     if (Number(replica.readOnly) === 1) throw Object.assign(new Error('this server is read-only'), { errno: 1290 })
-    if (node[0]?.Value === 'OFF') throw Object.assign(new Error('this node is not part of its cluster'), { errno: 1047 })
+    // A MariaDB that stands alone is not ready for a cluster either.
+    if (cluster[0]?.Value === 'ON' && ready[0]?.Value === 'OFF') throw Object.assign(new Error('this node is not part of its cluster'), { errno: 1047 })
   } catch (error) {
     connection.destroy()
     throw error
@@ -100,7 +102,7 @@ function discardingConnection(connection: PoolConnection, timeoutMs: number): My
     if (broken) return callback(broken) // A rollback would wait as long again.
     const answer = (error: unknown, result?: unknown) => {
       clearTimeout(timer)
-      if (error instanceof Error && diagnose(error).kind === 'unavailable') broken ??= error
+      if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
       callback(error, result)
     }
     // The driver's own timeout outlives a lost connection, and keeps the process alive for as long.

@@ -1,14 +1,14 @@
 /** One of several servers that hold the same database: the first that takes us, and that one until it does so no more. */
-import type { Diagnosis } from './dialect.ts'
 
 export class OneOf<Server> {
   readonly #servers: readonly Server[]
-  readonly #diagnose: (error: unknown) => Diagnosis
+  readonly #problem: (error: Error) => string | undefined
   #current = 0
 
-  constructor(servers: readonly Server[], diagnose: (error: unknown) => Diagnosis) {
+  /** @param problem why a server cannot be reached, or undefined for an error that another one would answer with too */
+  constructor(servers: readonly Server[], problem: (error: Error) => string | undefined) {
     this.#servers = servers
-    this.#diagnose = diagnose
+    this.#problem = problem
   }
 
   /**
@@ -24,7 +24,7 @@ export class OneOf<Server> {
         this.#current = index
         return reached
       } catch (error) {
-        if (turn + 1 >= this.#servers.length || this.#diagnose(error).kind !== 'unavailable') throw error
+        if (turn + 1 >= this.#servers.length || !(error instanceof Error) || this.#problem(error) === undefined) throw error
       }
     }
   }

@@ -1,20 +1,29 @@
 /** The pool of pg as Kysely wants it, which throws away what failed under us, knows several servers, and can be cut off. */
 import { callbackify } from 'node:util'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
-import type { Pool, PoolClient, PoolConfig } from 'pg'
+import type { Client, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg'
 import { LedgerError } from '../model/errors.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import { OneOf } from './one-of.ts'
-import { diagnose } from './postgres-errors.ts'
+import { connectionProblem } from './postgres-errors.ts'
 import { preparing } from './postgres-prepared.ts'
+import { deniedIn, missingRights } from './postgres-rights.ts'
 import { tlsOptions } from './tls.ts'
 import { eachAddress, type ServerAddress } from './url.ts'
 
 const TIMESTAMPTZ = 1184
 const INT8 = 20
+const JSON_TEXT = 114
 
-/** @returns the pool, and how to close its sockets whatever the servers say */
-export async function openPool(address: ServerAddress, options: ConnectOptions): Promise<{ pool: PostgresPool; cut(): void }> {
+export interface Connections {
+  readonly pool: PostgresPool
+  /** A connection outside the pool, not open yet; each to the next of several servers. */
+  newClient(): Client
+  /** Closes the sockets of the pool whatever the servers say. */
+  cut(): void
+}
+
+export async function openPool(address: ServerAddress, schema: string, options: ConnectOptions): Promise<Connections> {
   const { default: pg } = await import('pg')
   const addresses = eachAddress(address)
   // One that swallows every word must leave time for the others.
@@ -26,7 +35,12 @@ export async function openPool(address: ServerAddress, options: ConnectOptions):
     pool.on('remove', (client) => connections.delete(client))
     pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
   }
-  return { pool: discarding(pools), cut: () => connections.forEach((client) => client.connection.stream.destroy()) }
+  let turn = 0
+  return {
+    pool: discarding(pools, schema),
+    newClient: () => new pg.Client(clientConfig(addresses[turn++ % addresses.length]!, each)),
+    cut: () => connections.forEach((client) => client.connection.stream.destroy()),
+  }
 }
 
 /** A standby takes connections too, and would refuse the first write on each. */
@@ -35,7 +49,7 @@ const refuseReadOnly = callbackify(async (client: PoolClient): Promise<void> => 
   if (rows[0]?.transaction_read_only === 'on') throw Object.assign(new Error('this server is read-only'), { code: '25006' })
 })
 
-function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
+function clientConfig(address: ServerAddress, options: ConnectOptions): ClientConfig {
   return {
     host: address.host,
     port: address.port,
@@ -43,12 +57,18 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
     ...(address.password !== undefined && { password: address.password }),
     ...(address.database !== undefined && { database: address.database }),
     ssl: tlsOptions(address.tls, address.host),
-    max: options.poolMax,
     connectionTimeoutMillis: options.connectTimeoutMs,
     query_timeout: options.statementTimeoutMs,
-    idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'runledger',
+  }
+}
+
+function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
+  return {
+    ...clientConfig(address, options),
+    max: options.poolMax,
+    idleTimeoutMillis: 30_000,
     types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => parserOf(types, oid, format) },
   }
 }
@@ -57,6 +77,7 @@ function poolConfig(address: ServerAddress, options: ConnectOptions, types: type
 function parserOf(types: typeof import('pg').types, oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
   if (oid === INT8) return BigInt
   if (oid === TIMESTAMPTZ) return readTimestamp
+  if (oid === JSON_TEXT) return (text) => text // Parsed by the driver, JSON's null could not be told from no value.
   return types.getTypeParser(oid, format as 'text')
 }
 
@@ -70,25 +91,28 @@ function readTimestamp(text: string): Date {
  * The pool as Kysely wants it, with one thing added: a connection that failed under us (reset, timed out while a black
  * hole swallowed it) is thrown away when released, not handed to the next query.
  */
-function discarding(pools: readonly Pool[]): PostgresPool {
+function discarding(pools: readonly Pool[], schema: string): PostgresPool {
   const send = preparing()
-  const servers = new OneOf(pools, diagnose)
+  const servers = new OneOf(pools, connectionProblem)
   return {
     Client: undefined as never,
     options: {},
     end: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
     async connect(): Promise<PostgresPoolClient> {
-      const client = await servers.reach((pool) => pool.connect())
+      const { client, pool } = await servers.reach(async (one) => ({ client: await one.connect(), pool: one }))
       let broken: unknown
       const onError = (error: Error) => void (broken ??= error) // A checked-out client that dies while idle would otherwise crash us.
       client.on('error', onError)
       return {
+        processID: (client as unknown as { processID: number }).processID,
         query: (async (text: string, parameters: unknown[]) => {
           if (broken !== undefined) throw broken // A rollback would wait as long again.
           try {
             return await send(client, text, parameters)
           } catch (error) {
-            if (diagnose(error).kind === 'unavailable') broken ??= error
+            if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
+            const denied = deniedIn(error)
+            if (denied) Object.assign(error as Error, { missing: await missingRights((query, values) => pool.query(query, [...values]), denied, schema, text).catch(() => []) }) // What is denied is known without it.
             throw error
           }
         }) as unknown as PostgresPoolClient['query'],

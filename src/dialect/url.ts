@@ -16,13 +16,15 @@ export interface ServerAddress extends ServerPlace {
   readonly tls: Tls
   /** PostgreSQL only: the schema that holds the ledger's tables. */
   readonly schema: string | undefined
+  /** Before the name of each of them, where others use the database too; empty otherwise. */
+  readonly tablePrefix: string
 }
 
 /** `require` encrypts without asking who answers (as libpq does); `verify` checks the certificate and the name. */
 export type Tls = { readonly mode: 'disable' } | { readonly mode: 'require' } | { readonly mode: 'verify'; readonly rootCertFile: string | undefined }
 
 export type DatabaseUrl =
-  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'sqlite'; readonly path: string; readonly tablePrefix: string }
   | { readonly kind: 'postgres'; readonly address: ServerAddress }
   | { readonly kind: 'mysql'; readonly address: ServerAddress }
 
@@ -34,7 +36,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
   switch (scheme) {
     case 'sqlite':
-      return { kind: 'sqlite', path: sqlitePath(text.slice('sqlite:'.length)) }
+      return sqliteFile(text.slice('sqlite:'.length))
     case 'postgres':
     case 'postgresql':
       return { kind: 'postgres', address: serverAddress(text, 5432) }
@@ -44,6 +46,16 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
     default:
       throw invalidOption('db', 'must be a URL that begins with postgres://, mysql:// or sqlite:')
   }
+}
+
+/** A question mark is a character of the path like any other, unless a parameter follows. */
+function sqliteFile(rest: string): DatabaseUrl {
+  const [, path = rest, parameters = ''] = /^(.*?)\?([a-z_]+=.*)$/s.exec(rest) ?? []
+  const query = queryOf(new URLSearchParams(parameters))
+  const tablePrefix = tablePrefixOf(query)
+  ignoreDriverWords(query)
+  query.refuseRest()
+  return { kind: 'sqlite', path: sqlitePath(path), tablePrefix }
 }
 
 function sqlitePath(rest: string): string {
@@ -57,13 +69,12 @@ function serverAddress(text: string, defaultPort: number): ServerAddress {
   const urls = urlPerHost(text).map(parse)
   const url = urls[0]!
   if (url.hash !== '') throw invalidOption('db', "the URL has a '#': percent-encode it as %23")
-  const query = queryOf(url)
+  const query = queryOf(url.searchParams)
   const socketFolder = query.take('host') ?? query.take('socket')
   if (urls.length > 1 && socketFolder !== undefined) throw invalidOption('db', "'host' and 'socket' cannot stand beside several hosts; write each socket's folder in the list, percent-encoded")
   const [first, ...others] = urls.map((one) => placeIn(one, defaultPort, socketFolder))
-  checkTimeZone(query.take('timezone'))
+  ignoreDriverWords(query)
   checkSession(query.take('target_session_attrs'))
-  query.take('flags') // Whatever it says, affected rows are matched rows: the guards count on it.
   const address: ServerAddress = {
     ...first!,
     others,
@@ -72,6 +83,7 @@ function serverAddress(text: string, defaultPort: number): ServerAddress {
     database: decode('database', url.pathname.replace(/^\//, '')) || undefined,
     tls: tlsOf(query),
     schema: query.take('schema') || undefined,
+    tablePrefix: tablePrefixOf(query),
   }
   query.refuseRest()
   return address
@@ -111,8 +123,19 @@ function decode(part: string, text: string): string {
   }
 }
 
-function queryOf(url: URL) {
-  const left = new Map(url.searchParams)
+/** What URLs say to drivers and the ledger decides by itself, the same way everywhere. */
+function ignoreDriverWords(query: Query): void {
+  checkTimeZone(query.take('timezone'))
+  query.take('flags') // Whatever it says, affected rows are matched rows: the guards count on it.
+}
+
+interface Query {
+  take(name: string): string | undefined
+  refuseRest(): void
+}
+
+function queryOf(parameters: URLSearchParams): Query {
+  const left = new Map(parameters)
   return {
     take(name: string): string | undefined {
       const value = left.get(name)
@@ -122,7 +145,7 @@ function queryOf(url: URL) {
     refuseRest(): void {
       const [unknown] = left.keys()
       // Only a name that looks like one is repeated: a stray `?` in a password makes a part of it a "name".
-      if (unknown !== undefined) throw invalidOption('db', /^[a-z_-]{1,20}$/i.test(unknown) && url.searchParams.get(unknown) !== '' ? `has an unknown parameter '${unknown}'` : "has an unknown parameter (is a '?' in the password not percent-encoded?)")
+      if (unknown !== undefined) throw invalidOption('db', /^[a-z_-]{1,20}$/i.test(unknown) && parameters.get(unknown) !== '' ? `has an unknown parameter '${unknown}'` : "has an unknown parameter (is a '?' in the password not percent-encoded?)")
     },
   }
 }
@@ -139,7 +162,16 @@ function checkSession(attributes: string | undefined): void {
   throw invalidOption('db', 'target_session_attrs can only be read-write or primary: the ledger writes')
 }
 
-function tlsOf(query: { take(name: string): string | undefined }): Tls {
+const TABLE_PREFIX = /^[a-z0-9_]{0,20}$/
+
+/** Lower case, since some servers fold the names of tables; SQLite keeps the names that begin with its own for itself. */
+function tablePrefixOf(query: Query): string {
+  const prefix = query.take('table_prefix') ?? ''
+  if (!TABLE_PREFIX.test(prefix) || prefix.startsWith('sqlite_')) throw invalidOption('db', 'table_prefix may have at most 20 lower-case letters, digits and _ (and not begin with sqlite_), such as app_')
+  return prefix
+}
+
+function tlsOf(query: Query): Tls {
   const mode = (query.take('sslmode') ?? query.take('ssl-mode') ?? 'disable').toLowerCase()
   const rootCertFile = query.take('sslrootcert') ?? query.take('ssl-ca')
   if (mode === 'disable' || mode === 'disabled') return { mode: 'disable' }

@@ -58,6 +58,11 @@ export function effectKey(taskKey: string, name: string, businessKey?: string): 
   return key
 }
 
+/** Whether the key belongs to one run; a business key stands for the deed itself, whichever run does it. */
+export function isOfOneRun(effectKey: string): boolean {
+  return effectKey.includes(SEPARATOR)
+}
+
 function checkEffectName(name: string): void {
   without(SEPARATOR, 'effect', checkKey('effect', name))
   if (name.length > MAX_NAME_LENGTH) throw invalidOption('effect', `the name is ${name.length} characters long; at most ${MAX_NAME_LENGTH} are accepted`)

@@ -32,6 +32,19 @@ export function checkKey(option: string, key: string): string {
   return key
 }
 
+/** A queue's name: as a task's. @throws INVALID_OPTION */
+export function checkQueueName(name: string): string {
+  if (name.length > MAX_TASK_LENGTH) throw invalidOption('queue', `is ${name.length} characters long; at most ${MAX_TASK_LENGTH} are accepted`)
+  if (!TASK_PATTERN.test(name)) throw invalidOption('queue', `${JSON.stringify(name)} may only have letters, digits and _ . / -`)
+  return name
+}
+
+/** A concurrency key: as any key, and without a `#`, which numbers the slots of one. @throws INVALID_OPTION */
+export function checkConcurrencyKey(key: string): string {
+  if (key.includes('#')) throw invalidOption('concurrency-key', 'must not have a #: it numbers the slots of a key')
+  return checkKey('concurrency-key', key)
+}
+
 /** `daily_news` and `2026-09-20-18:00` make `daily_news:2026-09-20-18:00`, the primary key of the run. */
 export function taskKey(task: string, label: string): string {
   return checkKey('key', `${checkTaskName(task)}:${checkKey('key', label)}`)

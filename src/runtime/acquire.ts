@@ -11,6 +11,7 @@ import type { Store } from '../store/tables.ts'
 import { monotonicMs } from './heart.ts'
 import { hold, isHeld } from './held.ts'
 import type { PlannedLaunch } from './launch.ts'
+import type { Told } from './observer.ts'
 import { isProvablyGone } from './process-identity.ts'
 import { settle } from './settle.ts'
 
@@ -42,6 +43,14 @@ export async function acquire(store: Store, plan: PlannedLaunch, patienceMs: num
   if (overlap === 'queue' && 'reason' in outcome && outcome.reason === 'overlap') return queue(store, plan, patienceMs)
   if ('reason' in outcome && !plan.request.isKnown) await record(store, plan, patienceMs, outcome)
   return outcome
+}
+
+/** What an observer is told of the outcome. */
+export function acquiredTold(outcome: Acquired | Conflict | Queued): Told {
+  if ('claimed' in outcome) return { event: 'claim', facts: { attempt: outcome.claimed.attempt, fence: outcome.claimed.fence } }
+  if (outcome.status === 'queued') return { event: 'queued' }
+  const { reason, holder } = outcome
+  return { event: 'conflict', facts: { reason, heldByKey: holder?.taskKey, heldByHost: holder?.host, heldByPid: holder?.pid, heldByInstance: holder?.instanceId } }
 }
 
 /**

@@ -2,37 +2,20 @@
 import type { CallerConnection } from '../dialect/caller-connection.ts'
 import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
-import type { LeaseTerms } from '../model/lease.ts'
-import { backoffMs, type RetryTerms } from '../model/retry.ts'
-import type { Ending, Holder, Instance } from '../model/run.ts'
+import { backoffMs } from '../model/retry.ts'
+import type { Ending, Holder } from '../model/run.ts'
 import type { FailureReason } from '../model/states.ts'
 import { closedByUs, complete, completedByUs, fail, heartbeat, release, type GivenUp } from '../store/close.ts'
-import type { Claimed } from '../store/claim.ts'
-import { readRun } from '../store/read-run.ts'
-import type { Store } from '../store/tables.ts'
 import { commitTogether, completeOn, type Work } from './commit-together.ts'
 import { performEffect, type EffectOptions, type Perform } from './effect.ts'
+import type { ClaimParts } from './claim-parts.ts'
 import { boundedEnding, errorText, plainerEndings, writeAcceptable } from './ending.ts'
 import type { LossReason } from './heart.ts'
 import { letGo } from './held.ts'
-import type { Pacemaker, Pulse } from './pacemaker.ts'
+import { leaseLost } from './lease-lost.ts'
+import type { Pulse } from './pacemaker.ts'
 import { RECORDING_PATIENCE_MS, settle } from './settle.ts'
-
-export interface ClaimParts {
-  readonly store: Store
-  readonly pacemaker: Pacemaker
-  readonly claimed: Omit<Claimed, 'status'>
-  readonly instance: Pick<Instance, 'host' | 'pid'>
-  readonly task: string
-  readonly window: { readonly start: Date; readonly end: Date; readonly zone: string } | null
-  readonly lease: LeaseTerms
-  readonly retry: RetryTerms
-  /** When the claim was sent, by monotonicMs(). */
-  readonly claimedAt: number
-  /** How long a database that does not answer is asked again. */
-  readonly patienceMs: number
-  readonly onHeartbeat?: ((error: unknown) => void) | undefined
-}
+import type { Span } from './telemetry.ts'
 
 /** What became of a run that failed: when its next attempt may begin, or null when that was the last one. */
 export interface Failed {
@@ -58,6 +41,7 @@ export class Claim {
   readonly #parts: ClaimParts
   readonly #abort = new AbortController()
   readonly #pulse: Pulse
+  readonly #span: Span
   #closed = false
   /** `asked`: by a transaction of the caller's, whose COMMIT we do not see. */
   #withData: 'no' | 'asked' | 'committed' = 'no'
@@ -74,10 +58,14 @@ export class Claim {
     this.maxAttempts = claimed.maxAttempts
     this.fence = claimed.fence
     this.signal = this.#abort.signal
+    this.#span = parts.observer.begin(this.#told)
     this.#pulse = parts.pacemaker.start(this.#holder, parts.lease, parts.claimedAt, {
       renewed: () => this.#onRenewed?.(),
       cancelled: () => this.#cancel(),
-      missed: (error) => parts.onHeartbeat?.(error),
+      missed: (error) => {
+        parts.observer.tell('heartbeat_missed', { ...this.#told, error: errorText(error).split('\n')[0] })
+        parts.onHeartbeat?.(error)
+      },
       lost: (reason, cause) => this.#lose(reason, cause),
     })
   }
@@ -85,6 +73,21 @@ export class Claim {
   /** How long the claim lasts without a heartbeat. */
   get leaseMs(): number {
     return this.#parts.lease.leaseMs
+  }
+
+  /** Its closing write has been made, or tried to the end. */
+  get isClosed(): boolean {
+    return this.#closed
+  }
+
+  /** The trace that this run is, for another process that does a part of it; null where nothing is traced. */
+  get traceparent(): string | null {
+    return this.#span.traceparent
+  }
+
+  /** What begins in `work` is traced as a part of this run; `ledger.run` does it for its handler. */
+  within<T>(work: () => T): T {
+    return this.#span.within(work)
   }
 
   /** Calls back after each renewal of the lease (for a watchdog in another process). */
@@ -112,7 +115,7 @@ export class Claim {
       if (await this.isCompleted()) return
       throw await this.#lost()
     }
-    await this.#close(ending, async (form) => mineOrLost(await complete(this.#parts.store, this.#holder, form)))
+    await this.#close('complete', ending, async (form) => mineOrLost(await complete(this.#parts.store, this.#holder, form)))
   }
 
   /**
@@ -125,13 +128,13 @@ export class Claim {
     const again = !final && retry.afterFailure && this.attempt < this.maxAttempts
     const retryInMs = again ? backoffMs(retry, this.attempt, Math.random()) : null
     const told: Ending = { error: errorText(error), ...ending }
-    const givenUp = await this.#close(told, (form) => fail(store, this.#holder, reason, form, retryInMs === null ? null : retryInMs / 1000))
+    const givenUp = await this.#close('fail', told, (form) => fail(store, this.#holder, reason, form, retryInMs === null ? null : retryInMs / 1000))
     return givenUp === 'stopped' ? { retryInMs: null, cancelled: true } : { retryInMs }
   }
 
   /** Gives the run back unbegun: it is pending at once, and the attempt is not counted. @throws LEASE_LOST */
   async release(ending: Ending = {}): Promise<void> {
-    await this.#close(ending, async (form) => mineOrLost(await release(this.#parts.store, this.#holder, form)))
+    await this.#close('release', ending, async (form) => mineOrLost(await release(this.#parts.store, this.#holder, form)))
   }
 
   /**
@@ -143,7 +146,8 @@ export class Claim {
    */
   async effect<T>(name: string, perform: Perform<T>, options: EffectOptions<T> = {}): Promise<T> {
     const { store, task, instance, patienceMs } = this.#parts
-    return performEffect({ store, task, instance, patienceMs, holder: this.#holder, signal: this.signal, lost: () => this.#lost() }, name, perform, options)
+    const scene = { store, task, instance, patienceMs, holder: this.#holder, signal: this.signal, lost: () => this.#lost() }
+    return this.#parts.observer.verb('effect', { ...this.#told, effect: name }, () => performEffect(scene, name, perform, options), () => ({ event: 'effect' }))
   }
 
   /**
@@ -153,10 +157,11 @@ export class Claim {
    * @throws LEASE_LOST when the run was not ours any more: then nothing was written
    */
   async transaction<T>(work: Work<T>): Promise<T> {
-    const done = this.#closed ? null : await commitTogether(this.#parts.store, this.#holder, work)
+    const commit = async () => (this.#closed ? null : commitTogether(this.#parts.store, this.#holder, work))
+    const done = await this.#parts.observer.verb('transaction', this.#told, commit, (together) => together && { event: 'complete' })
     if (!done) throw await this.#lost()
     this.#withData = 'committed'
-    this.#end()
+    this.#end({ status: 'complete' })
     return done.value
   }
 
@@ -176,15 +181,16 @@ export class Claim {
   async isCompleted(): Promise<boolean> {
     const { store } = this.#parts
     if (this.#withData !== 'committed' && !(await settle(store, RECORDING_PATIENCE_MS, () => completedByUs(store, this.#holder)))) return false
+    if (!this.#closed) this.#parts.observer.tell('complete', this.#told)
     this.#withData = 'committed'
-    this.#end()
+    this.#end({ status: 'complete' })
     return true
   }
 
   /** Stops renewing the lease here and says what another process needs to go on with the claim. */
   handOver(): ClaimRef {
     const { lease, retry } = this.#parts
-    this.#end()
+    this.#end({ status: 'handed_over' })
     return { ...this.#facts(), task: this.task, window: this.window, maxAttempts: this.maxAttempts, leaseMs: lease.leaseMs, heartbeatMs: lease.heartbeatMs, backoffMs: retry.afterFailure ? retry.backoffMs : null }
   }
 
@@ -193,19 +199,21 @@ export class Claim {
   }
 
   /** One closing write, tried until its outcome is known, in a plainer form each time the database refuses its text. */
-  async #close(ending: Ending, write: (form: Ending) => Promise<GivenUp>): Promise<GivenUp> {
+  async #close(verb: 'complete' | 'fail' | 'release', ending: Ending, write: (form: Ending) => Promise<GivenUp>): Promise<GivenUp> {
     if (this.#closed) throw await this.#lost()
     const forms = plainerEndings(boundedEnding(ending))
-    const given = await settle(this.#parts.store, RECORDING_PATIENCE_MS, async (uncertain) => {
+    const record = () => settle(this.#parts.store, RECORDING_PATIENCE_MS, async (uncertain) => {
       const written = await writeAcceptable(this.#parts.store, forms, write)
       return written === 'lost' && uncertain ? mineOrLost(await closedByUs(this.#parts.store, this.#holder)) : written
     })
-    this.#end()
+    const given = await this.#parts.observer.verb(verb, this.#told, record, (written) => (written === 'lost' ? null : { event: verb, facts: { exitCode: ending.exitCode } }))
+    this.#end({ status: given === 'lost' ? 'lost' : verb }, given === 'lost' ? 'lost' : ending.error?.split('\n')[0])
     if (given === 'lost') throw await this.#lost()
     return given
   }
 
-  #end(): void {
+  #end(facts: { readonly status: string }, error?: string): void {
+    if (!this.#closed) this.#span.end(facts, error)
     this.#closed = true
     letGo(this.#holder)
     this.#pulse.stop()
@@ -219,15 +227,17 @@ export class Claim {
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (this.#withData === 'asked') return // The beat found our own completion, or waits for its commit.
+    this.#parts.observer.tell('lost', { ...this.#told, reason })
     const why = reason === 'taken' ? 'the run is no longer ours' : 'the lease could not be renewed in time'
     this.#abort.abort(new LedgerError('LEASE_LOST', `${this.taskKey} attempt ${this.attempt}: ${why}; the work was told to stop`, this.#facts(), cause))
   }
 
-  /** LEASE_LOST with what the ledger knows now about who has the run. */
   async #lost(): Promise<LedgerError> {
-    const run = await readRun(this.#parts.store, this.taskKey).catch(() => null) // Only for the message; its absence is no answer.
-    const now = run === null ? 'the run is gone' : run.status !== 'processing' ? `the run is ${run.status}` : run.instanceId === this.instanceId ? 'its lease has run out' : `now held by ${run.host} pid ${run.pid} (attempt ${run.attempt})`
-    return new LedgerError('LEASE_LOST', `${this.taskKey} attempt ${this.attempt} is not held by this claim any more; ${now}; nothing was recorded`, this.#facts())
+    return leaseLost(this.#parts, this.#facts())
+  }
+
+  get #told() {
+    return { task: this.task, ...this.#facts() }
   }
 
   #facts() {

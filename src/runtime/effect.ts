@@ -7,7 +7,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { effectKey, isNotPerformed, type EffectRecord } from '../model/effect.ts'
 import { LedgerError } from '../model/errors.ts'
-import { jsonText, jsonValue } from '../model/json-value.ts'
+import { isJsonText, jsonText, jsonValue } from '../model/json-value.ts'
 import type { Holder, Instance } from '../model/run.ts'
 import { beginEffect, takeEffect, type EffectCall } from '../store/begin-effect.ts'
 import { finishEffect, leaveEffect } from '../store/end-effect.ts'
@@ -124,6 +124,7 @@ async function record<T>({ store }: EffectScene, call: EffectCall, value: unknow
 
 function recorded({ effectKey, result, problem }: EffectRecord): unknown {
   if (result === null && problem !== null) throw notRecordable(effectKey, problem)
+  if (result !== null && !isJsonText(result)) throw notRecordable(effectKey, 'what stands in its row is not JSON')
   return jsonValue(result)
 }
 

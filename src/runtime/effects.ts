@@ -1,7 +1,7 @@
 /** The effects of all runs, as an operator looks at them, and the operator's word on those in doubt. */
 import type { EffectRecord } from '../model/effect.ts'
 import { invalidOption, LedgerError } from '../model/errors.ts'
-import { jsonText } from '../model/json-value.ts'
+import { isJsonText, jsonText } from '../model/json-value.ts'
 import { boundText } from '../model/text.ts'
 import { resolveEffect } from '../store/end-effect.ts'
 import { listEffects, readEffect, type EffectFilter, type SeenEffect } from '../store/read-effect.ts'
@@ -68,7 +68,8 @@ export class Effects {
 
 function checkResolvable(seen: SeenEffect, verdict: Resolution['verdict'], result: string | null): void {
   if (seen.live && !isDead(seen)) throw new LedgerError('EFFECT_HELD', `${seen.effectKey} is being performed right now by attempt ${seen.attempt} of ${seen.taskKey} (${seen.host ?? 'unknown host'} pid ${seen.pid ?? '?'}); its own word comes first`, { effectKey: seen.effectKey, taskKey: seen.taskKey, attempt: seen.attempt })
-  const suppliesResult = seen.status === 'done' && seen.problem !== null && verdict === 'done' && result !== null
+  const lacksResult = seen.problem !== null || (seen.result !== null && !isJsonText(seen.result))
+  const suppliesResult = seen.status === 'done' && lacksResult && verdict === 'done' && result !== null
   const isOpen = seen.status === 'started' || seen.status === 'in_doubt'
   if (!isOpen && !suppliesResult) throw invalidOption('effect', `${seen.effectKey} is ${seen.status}, not in doubt`)
 }

@@ -23,7 +23,7 @@ export interface HeartEvents {
   missed?(error: unknown): void
 }
 
-const SAFE_PART_OF_LEASE = 0.75
+export const SAFE_PART_OF_LEASE = 0.75
 
 /** Timers beyond 2^31 - 1 ms fire at once (nodejs/node, all versions); an hour is as good for a lease of months. */
 export const LONGEST_TIMER_MS = 3_600_000

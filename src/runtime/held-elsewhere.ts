@@ -1,9 +1,9 @@
 /** A claim whose lease another process keeps: the parts it is made of here, and no heartbeats. */
 import type { ClaimRef } from '../model/claim-ref.ts'
-import type { ClaimParts } from './claim.ts'
+import type { ClaimParts } from './claim-parts.ts'
 import type { Pacemaker } from './pacemaker.ts'
 
-const NO_BEATS: Pacemaker = { start: () => ({ stop() {} }), close: async () => {} }
+const NO_BEATS: Pick<Pacemaker, 'start'> = { start: () => ({ stop() {} }) }
 
 export function heldElsewhere(ref: ClaimRef): Pick<ClaimParts, 'claimed' | 'task' | 'window' | 'lease' | 'retry' | 'claimedAt' | 'pacemaker'> {
   const { task, window, taskKey, instanceId, attempt, fence, maxAttempts, leaseMs, heartbeatMs, backoffMs } = ref

@@ -1,53 +1,35 @@
 /** The ledger as a program holds it: claims and runs jobs, reaps lost owners, reads the history. */
-import type { ClockOffset } from '../dialect/dialect.ts'
-import { durationMs, type Duration } from '../model/duration.ts'
+import { durationMs } from '../model/duration.ts'
 import type { ClaimRef } from '../model/claim-ref.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Conflict } from '../model/outcome.ts'
 import type { HistoryLine, Instance, Run } from '../model/run.ts'
+import type { AnyTasks, PayloadOf, Schemas, TaskName } from '../model/tasks.ts'
 import { listRuns, readHistory, type RunFilter } from '../store/list-runs.ts'
 import { readRun } from '../store/read-run.ts'
 import { dueRuns } from '../store/recover.ts'
 import { reap, type ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
-import { acquire, isDead, type Acquired, type Queued } from './acquire.ts'
+import { acquire, acquiredTold, isDead, type Acquired, type Queued } from './acquire.ts'
 import { Claim } from './claim.ts'
 import { Effects } from './effects.ts'
+import type { Enqueued, EnqueueOptions, EnqueueTerms } from './enqueue.ts'
 import { Fences } from './fences.ts'
 import { monotonicMs } from './heart.ts'
 import { checkInstanceId, newInstance } from './instance.ts'
 import { planLaunch, type Launch, type PlannedLaunch } from './launch.ts'
 import { heldElsewhere } from './held-elsewhere.ts'
+import type { LedgerOptions } from './ledger-options.ts'
 import { keepWhileAlive, type KeepEnd, type KeepEvents } from './keep.ts'
+import { Observer } from './observer.ts'
 import { Operator } from './operator.ts'
-import { openHeartStore, openStore } from './open-store.ts'
-import { InlinePacemaker, type Pacemaker } from './pacemaker.ts'
-import { readySchema } from './schema.ts'
+import { observerOf, openReady, pacemakerOf, workerStoreOf } from './open-ready.ts'
+import type { Pacemaker } from './pacemaker.ts'
+import { Queue, type WorkerOptions } from './queue.ts'
 import { settle } from './settle.ts'
-import { ThreadedPacemaker } from './threaded-pacemaker.ts'
-
-export interface LedgerOptions {
-  /** How long a database that does not answer is asked again before DATABASE_UNAVAILABLE. Default 10 s. */
-  readonly connectTimeout?: Duration
-  /**
-   * Where heartbeats run: a `thread` of their own (the default), which a handler that blocks the event loop cannot
-   * stop, or the `loop` of this thread, for a program that never blocks it.
-   */
-  readonly heartbeats?: 'thread' | 'loop'
-  /** The id of this start of this process, where it had to be known before; a UUIDv7 of its own by default. */
-  readonly instanceId?: string
-  /** Pids of processes that belong to this instance: it counts as dead only when they are gone too. */
-  readonly helpers?: readonly number[] | Promise<readonly number[]>
-  /**
-   * The process that does the work, where it is not this one: claims are made in its name. `provable` says that it lives
-   * as long as the claim is to, so that its death frees the run at once on this host; else the lease alone decides.
-   */
-  readonly owner?: { readonly pid: number; readonly provable: boolean }
-  /** Hears of heartbeats that failed and will be tried again. */
-  readonly onHeartbeatError?: (error: unknown) => void
-  /** Moves the database's clock as this ledger sees it; for tests. */
-  readonly clock?: ClockOffset
-}
+import { Tasks } from './tasks.ts'
+import { Upkeep } from './upkeep.ts'
+import type { Worker } from './worker/worker.ts'
 
 /** Which run, and which window it accounts for. */
 export type RunRef = Pick<Run, 'taskKey' | 'task' | 'windowStart' | 'windowEnd' | 'windowZone'>
@@ -60,7 +42,7 @@ export interface Completed<T> {
   readonly value: T
 }
 
-export class Ledger {
+export class Ledger<TaskMap = AnyTasks> {
   /** This start of this process, as it stands in the rows of its runs. */
   readonly instance: Instance
   /** The effects of all runs, and the operator's word on those in doubt. */
@@ -69,10 +51,16 @@ export class Ledger {
   readonly fences: Fences
   /** What a person does to runs and tasks. */
   readonly operator: Operator
+  /** What is known of tasks, and which of their windows should have run. */
+  readonly tasks: Tasks
+  /** What keeps the ledger in order over the years. */
+  readonly upkeep: Upkeep
   readonly #store: Store
   readonly #pacemaker: Pacemaker
   readonly #patienceMs: number
-  readonly #options: LedgerOptions
+  readonly #options: LedgerOptions<TaskMap>
+  readonly #queue: Queue<TaskMap>
+  readonly #observer: Observer
   /**
    * When the database was last reached again after it could not be; the reaper gives everybody a lease from then on.
    * Infinity while that is still to come: the next pass that gets through sets it.
@@ -80,8 +68,9 @@ export class Ledger {
   #reachedAgainAt: number | undefined
 
   /** Use openLedger. @param sawOutage the database could not be reached at first */
-  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions, sawOutage = false, helpers: readonly number[] = []) {
+  constructor(store: Store, pacemaker: Pacemaker, patienceMs: number, options: LedgerOptions<TaskMap>, sawOutage = false, helpers: readonly number[] = [], openWorkerStore: () => Promise<Store> = async () => ({ ...store, close: async () => {} }), observer = new Observer(options.logger)) {
     this.#store = store
+    this.#observer = observer
     this.#pacemaker = pacemaker
     this.#patienceMs = patienceMs
     this.#options = options
@@ -89,6 +78,10 @@ export class Ledger {
     this.effects = new Effects(store, patienceMs)
     this.fences = new Fences(store, patienceMs)
     this.operator = new Operator(store, patienceMs, this.instance)
+    this.tasks = new Tasks(store, patienceMs, this.instance)
+    this.upkeep = new Upkeep(store, patienceMs, this.instance, observer)
+    const { schemas = {} as Schemas<TaskMap>, owner } = options
+    this.#queue = new Queue({ observer, store, patienceMs, schemas, pacemaker, openWorkerStore, newInstance: () => newInstance(undefined, helpers, owner), reap: () => this.reap() })
     if (sawOutage) this.#reachedAgainAt = Infinity
   }
 
@@ -104,7 +97,8 @@ export class Ledger {
    */
   async claim(launch: Launch): Promise<Claim | Conflict | Queued> {
     const plan = planLaunch(launch, this.instance)
-    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    const outcome = await this.#acquire(plan)
+    this.tasks.mention(launch)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : outcome
   }
 
@@ -117,7 +111,7 @@ export class Ledger {
     if (claim.status !== 'claimed') return claim
     let value: T
     try {
-      value = await handler(claim)
+      value = await claim.within(async () => handler(claim))
     } catch (error) {
       // When the run is not ours any more, that is what the caller must hear, with the handler's own error behind it.
       await claim.fail(error).catch((unrecorded: Error) => Promise.reject(Object.assign(unrecorded, { cause: error })))
@@ -143,7 +137,7 @@ export class Ledger {
     const planned = planLaunch({ ...launch, task: run.task, window: undefined, key: 'known' }, this.instance)
     const { windowStart: start, windowEnd: end, windowZone: zone } = run
     const plan: PlannedLaunch = { ...planned, overlap: 'skip', request: { ...planned.request, taskKey: run.taskKey, window: start && end && zone !== null ? { start, end, zone } : null, isKnown: true } }
-    const outcome = await acquire(this.#store, plan, this.#patienceMs)
+    const outcome = await this.#acquire(plan)
     return 'claimed' in outcome ? this.#claimed(plan, outcome) : (outcome as Conflict)
   }
 
@@ -152,7 +146,7 @@ export class Ledger {
    * goes on renewing the lease, or the caller does by `heartbeat()`; `signal` never aborts here. Nothing is asked or written.
    */
   resume(ref: ClaimRef): Claim {
-    return new Claim({ ...heldElsewhere(ref), store: this.#store, instance: this.instance, patienceMs: this.#patienceMs })
+    return new Claim({ ...heldElsewhere(ref), store: this.#store, observer: this.#observer, instance: this.instance, patienceMs: this.#patienceMs })
   }
 
   /**
@@ -172,12 +166,32 @@ export class Ledger {
       return await settle(this.#store, this.#patienceMs, async (uncertain) => {
         if (uncertain || this.#reachedAgainAt === Infinity) this.#reachedAgainAt = monotonicMs()
         const grace = this.#reachedAgainAt === undefined ? Infinity : (monotonicMs() - this.#reachedAgainAt) / 1000
-        return reap(this.#store, grace)
+        const reaped = await reap(this.#store, grace)
+        for (const one of reaped) this.#observer.tell('reap', reapedTold(one))
+        return reaped
       })
     } catch (error) {
       this.#reachedAgainAt = Infinity
       throw error
     }
+  }
+
+  /**
+   * Puts a run in line for a worker. A key that is there already, in whatever state, is a duplicate: a value, and nothing
+   * is changed. With `tx` it is part of what the caller's transaction commits. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+   */
+  async enqueue<Name extends TaskName<TaskMap>>(task: Name, run: EnqueueOptions<PayloadOf<TaskMap, Name>> = {}, terms: EnqueueTerms = {}): Promise<Enqueued> {
+    return (await this.#queue.enqueue(task, [run], terms))[0]!
+  }
+
+  /** As many as you like, all of them or none, in one transaction. @returns what became of each, in order */
+  async enqueueMany<Name extends TaskName<TaskMap>>(task: Name, runs: readonly EnqueueOptions<PayloadOf<TaskMap, Name>>[], terms: EnqueueTerms = {}): Promise<Enqueued[]> {
+    return this.#queue.enqueue(task, runs, terms)
+  }
+
+  /** Starts a worker, which goes on until `stop()`, through outages and all. @throws INVALID_OPTION, DATABASE_UNAVAILABLE */
+  async worker(options: WorkerOptions<TaskMap>): Promise<Worker> {
+    return this.#queue.worker(options)
   }
 
   /** The newest runs first. */
@@ -194,16 +208,22 @@ export class Ledger {
     })
   }
 
-  /** Ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
+  /** Stops the workers, then ends the heartbeats and the connections. Claims still open are lost when their leases run out. */
   async close(): Promise<void> {
-    await this.#pacemaker.close()
+    await this.#queue.close()
+    await Promise.all([this.#pacemaker.close(), this.tasks.quiet()])
     await this.#store.close()
+  }
+
+  #acquire(plan: PlannedLaunch): Promise<Acquired | Conflict | Queued> {
+    const { task, taskKey, instance } = plan.request
+    return this.#observer.verb('claim', { task, taskKey, instanceId: instance.id }, () => acquire(this.#store, plan, this.#patienceMs), acquiredTold)
   }
 
   #claimed({ request, lease, retry }: PlannedLaunch, { claimed, claimedAt }: Acquired): Claim {
     const { task, window } = request
     const { instance } = this
-    return new Claim({ store: this.#store, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
+    return new Claim({ store: this.#store, observer: this.#observer, pacemaker: this.#pacemaker, claimed, instance, task, window, lease, retry, claimedAt, patienceMs: this.#patienceMs, onHeartbeat: this.#options.onHeartbeatError })
   }
 
   #read<T>(query: () => Promise<T>): Promise<T> {
@@ -216,30 +236,14 @@ export class Ledger {
  * migrates itself; a server's schema must be current (`runledger migrate`).
  * @throws INVALID_OPTION, DATABASE_UNAVAILABLE, SCHEMA_BEHIND, SCHEMA_AHEAD
  */
-export async function openLedger(url: string, options: LedgerOptions = {}): Promise<Ledger> {
+export async function openLedger<TaskMap = AnyTasks>(url: string, options: LedgerOptions<TaskMap> = {}): Promise<Ledger<TaskMap>> {
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  const shared = options.clock !== undefined || url.endsWith(':memory:')
-  const pacemaker = shared ? new InlinePacemaker(async () => ({ ...store, close: async () => {} })) : options.heartbeats === 'loop' ? new InlinePacemaker(() => openHeartStore(url)) : new ThreadedPacemaker(url)
-  return new Ledger(store, pacemaker, patienceMs, options, sawOutage, await options.helpers)
+  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, options), await observerOf(options))
 }
 
-async function openReady(url: string, patienceMs: number, clock: ClockOffset | undefined): Promise<{ store: Store; sawOutage: boolean }> {
-  const connectTimeoutMs = Math.min(Math.max(patienceMs, 500), 60_000)
-  let sawOutage = false
-  const store = await settle({ diagnose: () => ({ kind: 'other' }), place: '' }, patienceMs, (again) => {
-    sawOutage ||= again
-    return openStore(url, { connectTimeoutMs, ...(clock && { clock }) })
-  })
-  try {
-    await settle(store, patienceMs, (again) => {
-      sawOutage ||= again
-      return readySchema(store, url)
-    })
-    return { store, sawOutage }
-  } catch (error) {
-    await store.close().catch(() => {}) // What went wrong first is what counts.
-    throw error
-  }
+function reapedTold({ run, now }: ReapedRun) {
+  const { task, taskKey, attempt, fence, instanceId, host, pid } = run
+  return { task, taskKey, attempt, fence, instanceId, host, pid, status: now }
 }

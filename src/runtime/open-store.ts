@@ -11,3 +11,8 @@ export function openStore(url: string, options: Partial<ConnectOptions> = {}): P
 export function openHeartStore(url: string): Promise<Store> {
   return connect<Tables>(url, { poolMax: 1, connectTimeoutMs: 3_000, statementTimeoutMs: 3_000 })
 }
+
+/** A worker's own: one connection to fetch, one to record, one for what else it has to say. */
+export function openWorkerStore(url: string): Promise<Store> {
+  return connect<Tables>(url, { poolMax: 3, connectTimeoutMs: 5_000, statementTimeoutMs: 15_000 })
+}

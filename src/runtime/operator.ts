@@ -1,5 +1,4 @@
 /** What a person may do to runs and tasks: cancel, retry, release a dead holder, pause. Each leaves a line with who, from where and why. */
-import { userInfo } from 'node:os'
 import { v7 as uuidv7 } from 'uuid'
 import type { Action, ActionName, Actor, RecordedAction } from '../model/action.ts'
 import { invalidOption, LedgerError } from '../model/errors.ts'
@@ -7,13 +6,14 @@ import { checkTaskName } from '../model/names.ts'
 import type { Instance, Run } from '../model/run.ts'
 import { boundText } from '../model/text.ts'
 import { listActions, wasRecorded, type ActionFilter } from '../store/list-actions.ts'
-import { cancelPending, releaseDead, reopen, requestCancel, type Operated } from '../store/operate.ts'
+import { cancelPending, redo, releaseDead, reopen, requestCancel, type Operated } from '../store/operate.ts'
 import { setPaused } from '../store/pause.ts'
 import { readRun } from '../store/read-run.ts'
 import type { Store } from '../store/tables.ts'
 import { isDead } from './acquire.ts'
+import { actorOf } from './actor.ts'
 import { settle } from './settle.ts'
-import { whyRun, whyTask, type RunReasons, type TaskReasons } from './why.ts'
+import { why, type AbsentReasons, type RunReasons, type TaskReasons } from './why.ts'
 
 export interface ActionOptions {
   /** Who acts; by default the user of this process. */
@@ -33,7 +33,6 @@ export type Operation =
 /** Each look ends in an answer unless somebody else moves the run under us; this many surprises are a bug. */
 const MAX_LOOKS = 50
 
-const MAX_NAME_BYTES = 255
 const MAX_REASON_BYTES = 1024
 
 export class Operator {
@@ -72,7 +71,8 @@ export class Operator {
       if (run.status === 'pending') return { problem: 'it is pending already' }
       if (run.status === 'processing') return { problem: isGone(run) ? 'its holder is gone; release it, or let the next launch take it over' : `it is being run by ${run.host} pid ${run.pid}` }
       if (run.status === 'completed' && !force) return { problem: 'it is completed; only force has it done again' }
-      return (await reopen(this.#store, run, attempts, action, by)) === 'moved' ? 'moved' : 'reopened'
+      const again = run.status === 'completed' ? redo : reopen
+      return (await again(this.#store, run, attempts, action, by)) === 'moved' ? 'moved' : 'reopened'
     })
   }
 
@@ -103,9 +103,8 @@ export class Operator {
    * Why a run (by its key) or a task is where it is: who holds it, on what evidence that counts as alive or dead, what
    * stands in its way, what was refused. Changes nothing. @throws RUN_NOT_FOUND
    */
-  async why(subject: string): Promise<RunReasons | TaskReasons> {
-    const store = this.#store
-    const reasons = await settle(store, this.#patienceMs, async () => (await whyRun(store, subject)) ?? (await whyTask(store, subject)))
+  async why(subject: string): Promise<RunReasons | TaskReasons | AbsentReasons> {
+    const reasons = await settle(this.#store, this.#patienceMs, () => why(this.#store, subject))
     if (!reasons) throw new LedgerError('RUN_NOT_FOUND', `no run and no task ${JSON.stringify(subject)} is recorded`, { taskKey: subject })
     return reasons
   }
@@ -147,9 +146,7 @@ export class Operator {
   }
 
   #actor({ by }: ActionOptions): Actor {
-    const { host, pid, launcher } = this.#instance
-    if (by === '') throw invalidOption('by', 'must say who acts')
-    return { user: boundText(by ?? userName(), MAX_NAME_BYTES, 'head'), host, pid, launcher }
+    return actorOf(this.#instance, by)
   }
 }
 
@@ -170,14 +167,4 @@ function isGone(run: Run): boolean {
 
 function actionOf(name: ActionName, task: string, taskKey: string | null, { because }: ActionOptions) {
   return { id: uuidv7(), name, task, taskKey, because: because === undefined || because === '' ? null : boundText(because, MAX_REASON_BYTES, 'head') }
-}
-
-/** The person, not the root that sudo made of them. */
-function userName(): string {
-  if (process.env['SUDO_USER']) return process.env['SUDO_USER']
-  try {
-    return userInfo().username
-  } catch {
-    return `uid ${process.getuid?.() ?? '?'}` // A uid without an entry, as in many containers.
-  }
 }

@@ -1,13 +1,16 @@
 /** The thread behind ThreadedPacemaker: an inline pacemaker that is spoken to by messages. */
 import { parentPort, workerData } from 'node:worker_threads'
+import type { GroupEvents } from './group-heart.ts'
+import { monotonicMs } from './heart.ts'
 import { openHeartStore } from './open-store.ts'
-import { InlinePacemaker, type Pulse } from './pacemaker.ts'
+import { InlinePacemaker, type Pulse, type PulseGroup } from './pacemaker.ts'
 import type { FromThread, ToThread } from './threaded-pacemaker.ts'
 
 const port = parentPort!
 const { url } = workerData as { url: string }
 const pacemaker = new InlinePacemaker(() => openHeartStore(url))
 const pulses = new Map<number, Pulse>()
+const groups = new Map<number, PulseGroup>()
 const say = (message: FromThread) => port.postMessage(message)
 
 port.on('message', (message: ToThread) => {
@@ -15,11 +18,19 @@ port.on('message', (message: ToThread) => {
     case 'start':
       pulses.set(message.id, start(message))
       return say({ say: 'watching', id: message.id })
+    case 'group':
+      return void groups.set(message.id, group(message))
+    case 'hold':
+      return groups.get(message.id)?.hold(message.runs)
+    case 'let_go':
+      return groups.get(message.id)?.letGo(message.names)
     case 'stop':
       pulses.get(message.id)?.stop()
+      groups.get(message.id)?.stop()
+      groups.delete(message.id)
       return void pulses.delete(message.id)
     case 'close':
-      for (const pulse of pulses.values()) pulse.stop()
+      for (const pulse of [...pulses.values(), ...groups.values()]) pulse.stop()
       port.close()
       return void pacemaker.close()
   }
@@ -32,4 +43,14 @@ function start({ id, of, terms, claimedAt }: Extract<ToThread, { say: 'start' }>
     missed: (error) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
     lost: (reason) => say({ say: 'lost', id, reason }),
   })
+}
+
+function group({ id, terms, hungAfterMs, alive }: Extract<ToThread, { say: 'group' }>): PulseGroup {
+  const events: GroupEvents = {
+    renewed: (names) => say({ say: 'renewed', id, names }),
+    cancelled: (names) => say({ say: 'cancelled', id, names }),
+    missed: (error) => say({ say: 'missed', id, error: error instanceof Error ? error.message : String(error) }),
+    lost: (names, reason) => say({ say: 'lost', id, reason, names: names ?? [] }),
+  }
+  return pacemaker.group(terms, events, hungAfterMs, () => monotonicMs() - Number(Atomics.load(alive, 0)) > hungAfterMs)
 }

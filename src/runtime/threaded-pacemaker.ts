@@ -2,18 +2,22 @@
 import { Worker } from 'node:worker_threads'
 import type { LeaseTerms } from '../model/lease.ts'
 import type { Holder } from '../model/run.ts'
+import type { GroupEvents, HeldRun } from './group-heart.ts'
 import { LONGEST_TIMER_MS, monotonicMs, safeUntil, type HeartEvents, type LossReason } from './heart.ts'
-import type { Pacemaker, Pulse } from './pacemaker.ts'
+import type { Pacemaker, Pulse, PulseGroup } from './pacemaker.ts'
 
 export type ToThread =
   | { readonly say: 'start'; readonly id: number; readonly of: Holder; readonly terms: LeaseTerms; readonly claimedAt: number }
   | { readonly say: 'stop'; readonly id: number }
+  | { readonly say: 'group'; readonly id: number; readonly terms: LeaseTerms; readonly hungAfterMs: number; readonly alive: BigInt64Array }
+  | { readonly say: 'hold'; readonly id: number; readonly runs: readonly HeldRun[] }
+  | { readonly say: 'let_go'; readonly id: number; readonly names: readonly string[] }
   | { readonly say: 'close' }
 
 export type FromThread =
-  | { readonly say: 'watching' | 'renewed' | 'cancelled'; readonly id: number }
+  | { readonly say: 'watching' | 'renewed' | 'cancelled'; readonly id: number; readonly names?: readonly string[] }
   | { readonly say: 'missed'; readonly id: number; readonly error: string }
-  | { readonly say: 'lost'; readonly id: number; readonly reason: LossReason }
+  | { readonly say: 'lost'; readonly id: number; readonly reason: LossReason; readonly names?: readonly string[] }
 
 interface Pulsing {
   readonly events: HeartEvents
@@ -28,6 +32,7 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './pacemaker-thread.ts'
 export class ThreadedPacemaker implements Pacemaker {
   readonly #url: string
   readonly #pulses = new Map<number, Pulsing>()
+  readonly #groups = new Map<number, { readonly events: GroupEvents; readonly begin: ToThread }>()
   #worker: Worker | undefined
   #nextId = 1
 
@@ -44,6 +49,25 @@ export class ThreadedPacemaker implements Pacemaker {
     return {
       stop: () => {
         if (this.#forget(id)) this.#send({ say: 'stop', id })
+      },
+    }
+  }
+
+  group(terms: LeaseTerms, events: GroupEvents, hungAfterMs: number): PulseGroup {
+    const id = this.#nextId++
+    const alive = new BigInt64Array(new SharedArrayBuffer(8))
+    const beAlive = () => Atomics.store(alive, 0, BigInt(Math.floor(monotonicMs())))
+    beAlive()
+    const timer = setInterval(beAlive, Math.min(hungAfterMs / 4, 500)).unref()
+    const begin: ToThread = { say: 'group', id, terms, hungAfterMs, alive }
+    this.#groups.set(id, { events, begin })
+    this.#worker?.postMessage(begin)
+    return {
+      hold: (runs) => this.#send({ say: 'hold', id, runs }),
+      letGo: (names) => this.#send({ say: 'let_go', id, names }),
+      stop: () => {
+        clearInterval(timer)
+        if (this.#groups.delete(id)) this.#send({ say: 'stop', id })
       },
     }
   }
@@ -69,10 +93,14 @@ export class ThreadedPacemaker implements Pacemaker {
     // Without its thread no claim is renewed: every one of them is as good as lost, and is told so.
     worker.on('error', (error) => this.#loseAll(error))
     worker.on('exit', () => (this.#worker = undefined))
+    // A new thread knows nothing of the groups of the one before.
+    for (const { begin } of this.#groups.values()) worker.postMessage(begin)
     return worker
   }
 
   #hear(message: FromThread): void {
+    const group = this.#groups.get(message.id)
+    if (group) return tellGroup(group.events, message)
     const pulsing = this.#pulses.get(message.id)
     if (!pulsing) return
     const { events, untilWatched } = pulsing
@@ -100,6 +128,7 @@ export class ThreadedPacemaker implements Pacemaker {
 
   #loseAll(cause: unknown): void {
     for (const id of this.#pulses.keys()) this.#forget(id)?.lost('not_renewed', cause)
+    for (const { events } of this.#groups.values()) events.lost(null, 'not_renewed')
   }
 
   #forget(id: number): HeartEvents | undefined {
@@ -108,4 +137,11 @@ export class ThreadedPacemaker implements Pacemaker {
     this.#pulses.delete(id)
     return pulsing?.events
   }
+}
+
+function tellGroup(events: GroupEvents, message: FromThread): void {
+  if (message.say === 'renewed') events.renewed?.(message.names ?? [])
+  else if (message.say === 'cancelled') events.cancelled?.(message.names ?? [])
+  else if (message.say === 'missed') events.missed?.(new Error(message.error))
+  else if (message.say === 'lost') events.lost(message.names ?? [], message.reason)
 }

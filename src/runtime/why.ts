@@ -1,7 +1,12 @@
 /** Why a run or a task is where it is: who holds it and on what evidence, what stands in its way, what was refused. */
+import { taskKey } from '../model/names.ts'
 import type { HistoryLine, Run } from '../model/run.ts'
+import { scheduleOf, type TaskLauncher } from '../model/task.ts'
+import type { Schedule } from '../model/window/schedule.ts'
+import { windowAt, windowsBetween, type Window } from '../model/window/window.ts'
 import { readActive, readRun } from '../store/read-run.ts'
-import { conflictsOf, lastAttemptOf, readNow, readPause, runsOf, type Pause } from '../store/standing.ts'
+import { listLaunchers, readNow, readTask } from '../store/read-task.ts'
+import { conflictsOf, lastAttemptOf, readPause, runsOf, type Pause } from '../store/standing.ts'
 import type { Store } from '../store/tables.ts'
 import { traceOf } from './process-identity.ts'
 
@@ -47,12 +52,35 @@ export interface TaskReasons extends Seen {
   readonly pending: readonly Run[]
   readonly lastCompleted: Run | null
   readonly lastFailed: Run | null
+  readonly schedule: Scheduled | null
+  /** The window that began last, by that schedule, and the run that it has, if it has one. */
+  readonly latest: { readonly window: Window; readonly run: Run | null } | null
+}
+
+/** How the task's windows are known to come, and who has launched them. */
+export interface Scheduled {
+  readonly schedule: Schedule
+  /** Who was seen last comes first. */
+  readonly launchers: readonly TaskLauncher[]
+}
+
+/** A key under which no run is recorded, of a task that is known. */
+export interface AbsentReasons extends Seen {
+  readonly about: 'absent'
+  readonly taskKey: string
+  /** The window of that key, if the task's schedule has it. */
+  readonly window: Window | null
+  readonly schedule: Scheduled | null
 }
 
 const SHOWN = 5
 
-/** @returns null when no such run is recorded */
-export async function whyRun(store: Store, taskKey: string): Promise<RunReasons | null> {
+/** @returns null when nothing is recorded of it */
+export async function why(store: Store, subject: string): Promise<RunReasons | TaskReasons | AbsentReasons | null> {
+  return (await whyRun(store, subject)) ?? (await whyTask(store, subject)) ?? whyAbsent(store, subject)
+}
+
+async function whyRun(store: Store, taskKey: string): Promise<RunReasons | null> {
   const run = await readRun(store, taskKey)
   if (!run) return null
   const { task, concurrencyKey } = run
@@ -70,16 +98,49 @@ export async function whyRun(store: Store, taskKey: string): Promise<RunReasons 
   }
 }
 
-/** @returns null when nothing is recorded of the task */
-export async function whyTask(store: Store, task: string): Promise<TaskReasons | null> {
+async function whyTask(store: Store, task: string): Promise<TaskReasons | null> {
+  const now = await readNow(store)
   const processing = (await runsOf(store, task, 'processing', SHOWN)).map((run) => ({ run, evidence: evidenceOf(run) }))
   const pending = await runsOf(store, task, 'pending', SHOWN)
   const [lastCompleted = null] = await runsOf(store, task, 'completed', 1)
   const [lastFailed = null] = await runsOf(store, task, 'failed', 1)
   const paused = await readPause(store, task)
   const conflicts = await conflictsOf(store, { task }, SHOWN)
-  const isKnown = processing.length + pending.length + conflicts.length > 0 || lastCompleted !== null || lastFailed !== null || paused !== null
-  return isKnown ? { about: 'task', task, now: await readNow(store), paused, processing, pending, lastCompleted, lastFailed, conflicts } : null
+  const schedule = await scheduled(store, task)
+  const latest = schedule && windowAt(schedule.schedule, now)
+  const isKnown = processing.length + pending.length + conflicts.length > 0 || lastCompleted !== null || lastFailed !== null || paused !== null || schedule !== null
+  if (!isKnown) return null
+  return {
+    about: 'task', task, now, paused, processing, pending, lastCompleted, lastFailed, conflicts, schedule,
+    latest: latest && { window: latest, run: await readRun(store, taskKey(task, latest.label)) },
+  }
+}
+
+async function whyAbsent(store: Store, key: string): Promise<AbsentReasons | null> {
+  const [task = '', ...label] = key.split(':')
+  const schedule = await scheduled(store, task)
+  const conflicts = await conflictsOf(store, { taskKey: key }, SHOWN)
+  if (label.length === 0 || (schedule === null && conflicts.length === 0)) return null
+  const window = schedule && windowLabelled(schedule.schedule, label.join(':'))
+  return { about: 'absent', taskKey: key, task, now: await readNow(store), paused: await readPause(store, task), conflicts, window, schedule }
+}
+
+async function scheduled(store: Store, name: string): Promise<Scheduled | null> {
+  const task = await readTask(store, name)
+  const schedule = task && scheduleOf(task)
+  return schedule && { schedule, launchers: (await listLaunchers(store, name)).slice(0, SHOWN) }
+}
+
+/** No zone is further from UTC than this. */
+const FARTHEST_ZONE_MS = 16 * 3_600_000
+
+/** The window of a label: its wall clock read as UTC is near enough to look around it. */
+function windowLabelled(schedule: Schedule, label: string): Window | null {
+  const [, date, clock] = /^(\d{4}-\d\d-\d\d)-(\d\d:\d\d(?::\d\d)?)/.exec(label) ?? []
+  const near = Date.parse(`${date}T${clock}Z`)
+  if (Number.isNaN(near)) return null
+  for (const window of windowsBetween(schedule, new Date(near - FARTHEST_ZONE_MS), new Date(near + FARTHEST_ZONE_MS))) if (window.label === label) return window
+  return null
 }
 
 function evidenceOf(run: Run): Evidence {

@@ -1,6 +1,6 @@
 /** What bars a task from running at all: an operator's pause, or a window older than the history that was kept. */
 import { sql, type RawBuilder } from 'kysely'
-import type { Store } from './tables.ts'
+import type { Db, Store } from './tables.ts'
 
 interface Barrable {
   readonly task: string
@@ -14,8 +14,8 @@ export function bar(store: Store, { task, window }: Barrable): RawBuilder<unknow
 }
 
 /** Why a request is barred just now; null when nothing bars it. */
-export async function barredBy(store: Store, request: Barrable): Promise<'paused' | 'pruned' | null> {
-  const row = await store.db
+export async function barredBy(store: Store, request: Barrable, db: Db = store.db): Promise<'paused' | 'pruned' | null> {
+  const row = await db
     .selectFrom('tasks')
     .select(sql<number>`case when paused_at is not null then 1 else 0 end`.as('paused'))
     .where('task_name', '=', request.task)
@@ -23,4 +23,25 @@ export async function barredBy(store: Store, request: Barrable): Promise<'paused
     .executeTakeFirst()
   if (!row) return null
   return Number(row.paused) === 1 ? 'paused' : 'pruned'
+}
+
+/** Thrown to roll back, and caught here. */
+const BARRED = Symbol('the run is barred')
+
+/**
+ * Inserts a run that nobody claims yet, unless it is barred. It looks after the insert, in its transaction: what is not
+ * to be seen by then was committed later, and its prune still finds our row.
+ * @returns false when it was barred, and nothing is there @throws the driver's error for a key that exists
+ */
+export async function insertUnlessBarred(store: Store, request: Barrable, insert: (tx: Db) => Promise<unknown>): Promise<boolean> {
+  try {
+    await store.transaction(async (tx) => {
+      await insert(tx)
+      if ((await barredBy(store, request, tx)) !== null) throw BARRED
+    })
+    return true
+  } catch (error) {
+    if (error === BARRED) return false
+    throw error
+  }
 }

@@ -53,9 +53,12 @@ type Step = Claimed | Conflict | 'overlap' | 'moved'
 
 async function claimAny(store: Store, request: ClaimRequest, isDead: DeathCheck): Promise<Step> {
   const fresh = await claimNew(store, request)
-  if (fresh !== 'primary' && fresh !== 'active') return fresh
-  // Databases report either violation first when both are there; what happened to our own key is the better answer.
+  const isPruned = typeof fresh === 'object' && fresh.status === 'conflict' && fresh.reason === 'pruned'
+  if (fresh !== 'primary' && fresh !== 'active' && !isPruned) return fresh
+  // Databases report either violation first when both are there; what happened to our own key is the better answer. So
+  // it is where a prune went past a run that it kept.
   const known = await claimKnown(store, request, isDead)
+  if (isPruned && known === 'moved') return fresh
   return known === 'moved' && fresh === 'active' ? 'overlap' : known
 }
 
@@ -65,7 +68,7 @@ async function claimNew(store: Store, request: ClaimRequest): Promise<Claimed | 
     const fence = await store.insertFenced({
       scope: fenceScope(request),
       table: 'task_runs',
-      values: { ...newRun(store, request), ...ownedBy(store, request), attempt: 1 },
+      values: { ...newRun(store, request), ...ownedBy(store, request), active_key: request.concurrencyKey, attempt: 1 },
       unless: bar(store, request),
     })
     if (fence !== null) return { status: 'claimed', taskKey: request.taskKey, instanceId: request.instance.id, attempt: 1, fence, maxAttempts: request.maxAttempts }
@@ -91,10 +94,9 @@ function newRun(store: Store, request: ClaimRequest) {
 }
 
 /** The columns that say who holds a run since when; the lease begins with the claim, on the database's clock. */
-function ownedBy(store: Store, { instance, concurrencyKey, leaseSeconds }: ClaimRequest) {
+export function ownedBy(store: Store, { instance, leaseSeconds }: Pick<ClaimRequest, 'instance' | 'leaseSeconds'>) {
   return {
     status: 'processing' as const,
-    active_key: concurrencyKey,
     instance_id: instance.id,
     host: instance.host,
     pid: instance.pid,
@@ -118,7 +120,8 @@ async function claimKnown(store: Store, request: ClaimRequest, isDead: DeathChec
   const run = await readRun(store, request.taskKey)
   if (!run) return 'moved'
   const claimable = (run.status === 'pending' && run.due) || (run.status === 'processing' && (run.leaseOver || isDead(run)))
-  const barred = claimable ? await barredConflict(store, request) : null
+  // A run that is there was not pruned; only a pause stands in its way.
+  const barred = claimable ? await barredConflict(store, { ...request, window: null }) : null
   if (barred) return barred
   switch (run.status) {
     case 'completed':
@@ -132,7 +135,7 @@ async function claimKnown(store: Store, request: ClaimRequest, isDead: DeathChec
   }
 }
 
-async function barredConflict(store: Store, request: ClaimRequest): Promise<Conflict | null> {
+async function barredConflict(store: Store, request: Pick<ClaimRequest, 'taskKey' | 'task' | 'window'>): Promise<Conflict | null> {
   const reason = await barredBy(store, request)
   return reason && { status: 'conflict', reason, taskKey: request.taskKey, holder: null, dueAt: null }
 }
@@ -145,16 +148,22 @@ async function take(store: Store, request: ClaimRequest, run: Run): Promise<Step
   }
 }
 
-async function takeIn(store: Store, tx: Db, request: ClaimRequest, run: Pick<Run, 'taskKey' | 'attempt' | 'maxAttempts'>): Promise<Claimed | 'moved'> {
-  const fence = await raiseFence(tx, fenceScope(request))
+async function takeIn(store: Store, tx: Db, request: ClaimRequest, run: Run): Promise<Claimed | 'moved'> {
+  const concurrencyKey = keyOf(request, run)
+  const fence = await raiseFence(tx, fenceScope({ ...request, concurrencyKey }), run.fence)
   const attempt = run.attempt + 1
   const taken = await transition(store, tx, {
     move: 'take',
     of: { taskKey: run.taskKey, instanceId: null, attempt: run.attempt, fence: 0n },
-    set: { ...ownedBy(store, request), concurrency_key: request.concurrencyKey, attempt, fence },
+    set: { ...ownedBy(store, request), concurrency_key: concurrencyKey, active_key: concurrencyKey, attempt, fence },
   })
   if (!taken) return 'moved'
   return { status: 'claimed', taskKey: run.taskKey, instanceId: request.instance.id, attempt, fence, maxAttempts: run.maxAttempts }
+}
+
+/** A run that was enqueued under a concurrency key of its own keeps it, whatever the launch that takes it up excludes. */
+function keyOf(request: ClaimRequest, run: Run): string | null {
+  return run.concurrencyKey !== null && run.concurrencyKey !== run.task ? run.concurrencyKey : request.concurrencyKey
 }
 
 /** Closes the dead owner's attempt as lost and takes the run, in one transaction; without attempts left it fails instead. */
@@ -172,7 +181,8 @@ async function takeOver(store: Store, request: ClaimRequest, run: Run): Promise<
 
 /** The conflict with the run that holds our concurrency key; `moved` when it is gone, or was dead and has been closed. */
 async function overlapConflict(store: Store, request: ClaimRequest, isDead: DeathCheck): Promise<Conflict | 'moved'> {
-  const active = await readActive(store, request.concurrencyKey!)
+  const own = await readRun(store, request.taskKey)
+  const active = await readActive(store, (own ? keyOf(request, own) : request.concurrencyKey)!)
   if (!active || active.taskKey === request.taskKey) return 'moved' // Our own key is no overlap: look at it again.
   if (!active.leaseOver && !isDead(active)) return { ...conflict('overlap', active), taskKey: request.taskKey }
   await store.transaction((tx) => closeDead(store, tx, active))

@@ -43,8 +43,8 @@ export type GivenUp = 'done' | 'stopped' | 'lost'
 
 /** @param retryInSeconds when the next attempt may begin; null when there is to be none */
 export function fail(store: Store, of: Holder, reason: FailureReason, ending: Ending, retryInSeconds: number | null): Promise<GivenUp> {
-  const set = retryInSeconds === null ? {} : { available_at: store.plusSeconds(store.now(), sql.lit(retryInSeconds)) }
-  return giveUp(store, { move: retryInSeconds === null ? 'fail' : 'retry', of, set, reason, ending })
+  const later = retryInSeconds === null ? undefined : store.plusSeconds(store.now(), sql.lit(retryInSeconds))
+  return giveUp(store, { move: retryInSeconds === null ? 'fail' : 'retry', of, later, reason, ending })
 }
 
 /** Gives the run back as if it had not been begun: the attempt is not counted. */

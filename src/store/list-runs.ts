@@ -30,6 +30,7 @@ export async function readHistory(store: Store, taskKey: string): Promise<Histor
     .where('task_key', '=', taskKey)
     .orderBy(sql`case when ended_at is null then 1 else 0 end`)
     .orderBy('ended_at')
+    .orderBy('attempt') // A takeover ends one and may end the next within a tick of the clock.
     .execute()
   return rows.map((row) => historyLine(store, row))
 }

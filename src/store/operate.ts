@@ -8,7 +8,7 @@ import type { Run } from '../model/run.ts'
 import { closeDead } from './lost.ts'
 import { recordAction } from './record-action.ts'
 import type { Db, Store } from './tables.ts'
-import { transition } from './transition.ts'
+import { transition, type Transition } from './transition.ts'
 
 /** `moved`: the run is not any more as it was seen, so look again; nothing was changed. */
 export type Operated<T extends string> = T | 'moved'
@@ -47,19 +47,22 @@ export function releaseDead(store: Store, run: Run, action: Action, by: Actor): 
   return recorded(store, action, by, async (tx) => (await closeDead(store, tx, run, told('released', action, by))) ?? 'moved')
 }
 
-/** Makes a run that is over pending again, with `attempts` more; what completed it before becomes a line of history. */
-export function reopen(store: Store, run: Run, attempts: number, action: Action, by: Actor): Promise<Operated<'pending'>> {
-  return recorded(store, action, by, async (tx) => {
-    const completed = run.status === 'completed'
-    const moved = await transition(store, tx, {
-      move: completed ? 'redo' : 'reopen',
-      of: asSeen(run),
-      set: { available_at: store.now(), max_attempts: run.attempt + attempts },
-      ending: { exitCode: run.exitCode, error: run.error, outputTail: run.outputTail },
-      ...(completed && run.finishedAt && { endedAt: run.finishedAt }),
-    })
-    return moved ? 'pending' : 'moved'
-  })
+type Seen = Pick<Run, 'taskKey' | 'attempt'>
+
+/** Makes a failed run pending again, with `attempts` more. */
+export function reopen(store: Store, run: Seen, attempts: number, action: Action, by: Actor): Promise<Operated<'pending'>> {
+  return recorded(store, action, by, (tx) => again(store, tx, run, attempts, { move: 'reopen' }))
+}
+
+/** Makes a completed run pending again; the attempt that completed it becomes a line of history. */
+export function redo(store: Store, run: Run, attempts: number, action: Action, by: Actor): Promise<Operated<'pending'>> {
+  const { exitCode, error, outputTail, finishedAt } = run
+  return recorded(store, action, by, (tx) => again(store, tx, run, attempts, { move: 'redo', ending: { exitCode, error, outputTail }, endedAt: finishedAt! }))
+}
+
+async function again(store: Store, tx: Db, run: Seen, attempts: number, how: Pick<Transition, 'move' | 'ending' | 'endedAt'>): Promise<Operated<'pending'>> {
+  const moved = await transition(store, tx, { ...how, of: asSeen(run), set: { available_at: store.now(), max_attempts: run.attempt + attempts } })
+  return moved ? 'pending' : 'moved'
 }
 
 /** The move and its record, or neither. */
@@ -71,8 +74,9 @@ function recorded<T extends string>(store: Store, action: Action, by: Actor, mov
   })
 }
 
-function asSeen({ taskKey, attempt, fence }: Run) {
-  return { taskKey, attempt, fence, instanceId: null }
+/** Of a run that nobody holds: no instance and no fence is asked for. */
+function asSeen({ taskKey, attempt }: Seen) {
+  return { taskKey, attempt, fence: 0n, instanceId: null }
 }
 
 function told(done: string, { because }: Action, by: Actor): string {

@@ -1,5 +1,4 @@
 /** Reads how a task stands: what holds it up, what of it is not over, how it ended last, which launches lost. */
-import { sql } from 'kysely'
 import type { HistoryLine, Run } from '../model/run.ts'
 import { historyLine } from './list-runs.ts'
 import { runOf, selectRuns } from './read-run.ts'
@@ -15,12 +14,6 @@ export async function readPause(store: Store, task: string): Promise<Pause | nul
   const row = await store.db.selectFrom('tasks').select(['paused_at', 'paused_by', 'paused_because']).where('task_name', '=', task).executeTakeFirst()
   const at = row ? store.readInstant(row.paused_at) : null
   return at && { at, by: row!.paused_by, because: row!.paused_because }
-}
-
-/** The database's clock. */
-export async function readNow(store: Store): Promise<Date> {
-  const { rows } = await sql<{ now: unknown }>`select ${store.now()} as now`.execute(store.db)
-  return store.readInstant(rows[0]!.now)!
 }
 
 /** Runs of a task in one state, the oldest window first for what is not over, the newest end first for what is. */

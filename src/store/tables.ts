@@ -3,7 +3,10 @@ import type { ColumnType, Generated, Kysely } from 'kysely'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { ActionName } from '../model/action.ts'
 import type { EffectStatus } from '../model/effect.ts'
+import type { Ends } from '../model/measures.ts'
+import type { OverlapPolicy } from '../model/outcome.ts'
 import type { AttemptOutcome, FailureReason, Status } from '../model/states.ts'
+import type { CatchUp } from '../model/task.ts'
 
 /** Written as an expression of the dialect (`now`, `instant`), read through `readInstant`. */
 type Instant = ColumnType<unknown, unknown, unknown>
@@ -41,6 +44,13 @@ export interface TaskRuns {
   output_tail: string | null
   payload: string | null
   result: string | null
+  position: ColumnType<bigint | number | string, bigint | undefined, bigint>
+  ready_queue: Generated<string | null>
+  waiting_key: Generated<string | null>
+  due_at: Instant
+  concurrency_limit: Generated<number>
+  backoff_seconds: Generated<number | null>
+  timeout_seconds: Generated<number | null>
 }
 
 export interface TaskAttempts {
@@ -82,12 +92,45 @@ export interface Tasks {
   task_name: string
   schedule: string | null
   zone: string | null
-  overlap: string | null
+  overlap: OverlapPolicy | null
   grace_seconds: number | null
   paused_at: Instant
   paused_by: Generated<string | null>
   paused_because: Generated<string | null>
   pruned_before: Instant
+  catch_up: Generated<CatchUp | null>
+  catch_up_max_age_seconds: Generated<number | null>
+  catch_up_max_count: Generated<number | null>
+  /** The first window that counts begins at or after it. */
+  expected_since: Instant
+  /** Every window that begins before it has its run, or was passed over knowingly by a catch-up. */
+  accounted_before: Instant
+  /** When an operator set the schedule, or the policy: launches then do not change it. */
+  schedule_set_at: Instant
+  overlap_set_at: Instant
+}
+
+/** Who launches a task by which schedule. */
+export interface TaskLaunchers {
+  task_name: string
+  host: string
+  launcher: string
+  schedule: string
+  zone: string
+  first_seen_at: Instant
+  last_seen_at: Instant
+}
+
+/** Endings that were counted, by task; the row of the empty task is the mark (see totals.ts). */
+export interface TaskTotals {
+  task_name: string
+  ends: Ends | 'mark'
+  outcome: string
+  reason: string
+  endings: ColumnType<bigint | number | string, bigint, bigint>
+  seconds: number
+  /** Of the mark alone. */
+  counted_before: Instant
 }
 
 export interface TaskActions {
@@ -130,6 +173,8 @@ export interface Tables {
   task_attempts: TaskAttempts
   task_fences: TaskFences
   tasks: Tasks
+  task_launchers: TaskLaunchers
+  task_totals: TaskTotals
   task_run_history: TaskAttempts
   task_actions: TaskActions
   task_effects: TaskEffects

@@ -8,9 +8,10 @@ import { sql, type RawBuilder, type UpdateObject } from 'kysely'
 import { LedgerError } from '../model/errors.ts'
 import type { Ending, Holder } from '../model/run.ts'
 import { MOVES, type FailureReason, type Move } from '../model/states.ts'
+import { dueLater, inLine, OUT_OF_LINE } from './line.ts'
 import type { Db, Store, Tables } from './tables.ts'
 
-type Changes = UpdateObject<Tables, 'task_runs'>
+export type Changes = UpdateObject<Tables, 'task_runs'>
 
 export interface Transition {
   readonly move: Move
@@ -19,6 +20,8 @@ export interface Transition {
   /** A further condition on the row, such as an expired lease. */
   readonly onlyIf?: RawBuilder<boolean> | undefined
   readonly set?: Changes
+  /** For a move to pending: the run may not be claimed before. */
+  readonly later?: RawBuilder<Date> | undefined
   readonly reason?: FailureReason
   readonly ending?: Ending
   /** When the attempt ended, where that was before now. */
@@ -26,11 +29,11 @@ export interface Transition {
 }
 
 /** @returns true when the row was ours to move and has moved; false when somebody else was first, and nothing changed */
-export async function transition(store: Store, db: Db, { move, of, onlyIf, set = {}, reason, ending = {}, endedAt }: Transition): Promise<boolean> {
+export async function transition(store: Store, db: Db, { move, of, onlyIf, set = {}, later, reason, ending = {}, endedAt }: Transition): Promise<boolean> {
   const { from, to, history } = MOVES[move]
   let update = db
     .updateTable('task_runs')
-    .set({ status: to, ...columnsOf(store, to, reason, ending), ...set })
+    .set({ status: to, ...columnsOf(store, to, reason, ending), ...placeInLine(to, later), ...set })
     .where('task_key', '=', of.taskKey)
     .where('status', '=', from)
     .where('attempt', '=', of.attempt)
@@ -44,7 +47,7 @@ export async function transition(store: Store, db: Db, { move, of, onlyIf, set =
 }
 
 /** What a state says about the other columns; the CHECKs of the schema say the same. */
-function columnsOf(store: Store, to: string, reason: FailureReason | undefined, ending: Ending): Changes {
+export function columnsOf(store: Store, to: string, reason: FailureReason | undefined, ending: Ending): Changes {
   const over = to === 'completed' || to === 'failed'
   return {
     ...(to !== 'processing' && { active_key: null }),
@@ -55,6 +58,11 @@ function columnsOf(store: Store, to: string, reason: FailureReason | undefined, 
     error: over ? (ending.error ?? null) : null,
     output_tail: over ? (ending.outputTail ?? null) : null,
   }
+}
+
+export function placeInLine(to: string, later: RawBuilder<Date> | undefined): Changes {
+  if (to !== 'pending') return OUT_OF_LINE
+  return later ? { ...dueLater(later), available_at: later } : inLine()
 }
 
 /** Copies who it was and when from the row that has just moved. */

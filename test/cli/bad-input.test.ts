@@ -15,6 +15,9 @@ describe('bad input', () => {
   const job = ['--', 'touch', marker]
   const exec = (...flags: string[]) => ['exec', '--task', 't', ...flags, ...job]
 
+  const backfill = (...flags: string[]) => ['backfill', '--task', 't', ...flags, ...job]
+  const span = ['--from', '2026-09-20T00:00Z', '--to', '2026-09-21T00:00Z']
+
   /** A command line, and what the line on stderr says. */
   const refused: [string[], RegExp][] = [
     [[], /command: is missing/],
@@ -80,6 +83,37 @@ describe('bad input', () => {
     [['runs', '--limit', '0'], /limit: must be a whole number from 1 to 100000/],
     [['show'], /show: takes one key/],
     [['show', 'a', 'b'], /show: takes one key/],
+    [['tasks', 'list'], /tasks: takes set or nothing, got "list"/],
+    [['tasks', '--grace', '5m'], /grace: goes with 'runledger tasks set'/],
+    [['tasks', 'set'], /task: is missing/],
+    [['tasks', 'set', '--task', 't'], /tasks: nothing to set/],
+    [['tasks', 'set', '--task', 'a b', '--grace', '5m'], /task: "a b" may only have/],
+    [['tasks', 'set', '--task', 't', '--cron', '0 0 * * 8'], /cron: /],
+    [['tasks', 'set', '--task', 't', '--cron', `${'0,'.repeat(100)}1 * * * *`], /cron: is longer than 200 characters/],
+    [['tasks', 'set', '--task', 't', '--cron', '* * * * *', '--no-schedule'], /no-schedule: cannot stand beside --cron/],
+    [['tasks', 'set', '--task', 't', '--tz', 'UTC'], /tz: needs --cron or --every/],
+    [['tasks', 'set', '--task', 't', '--as-launched', '--overlap', 'skip'], /overlap: cannot stand beside --as-launched/],
+    [['tasks', 'set', '--task', 't', '--catch-up', 'some'], /catch-up: must be one of none, latest, all/],
+    [['tasks', 'set', '--task', 't', '--catch-up-max-count', '1001'], /catch-up-max-count: must be a whole number from 1 to 1000/],
+    [['tasks', 'set', '--task', 't', '--catch-up-max-age', '0s'], /catch-up-max-age: must be more than zero/],
+    [['tasks', 'set', '--task', 't', '--since', 'yesterday'], /since: must be an instant/],
+    [['missing', 'news'], /missing: takes no word, got "news"/],
+    [['missing', '--since', 'yesterday'], /since: must be a number with a unit/],
+    [['missing', '--too-long', '0s'], /too-long: must be more than zero/],
+    [['check', 'news'], /check: takes no word, got "news"/],
+    [['check', '--failures', '0'], /failures: must be a whole number from 1 to 1000/],
+    [['check', '--stale-after', '5'], /stale-after: must be a number with a unit/],
+    [['metrics', 'news'], /metrics: takes no word, got "news"/],
+    [['metrics', '--out', ''], /out: must name a file/],
+    [backfill(), /from: is missing/],
+    [backfill('--from', '2026-09-20T00:00Z'), /to: is missing/],
+    [backfill('--from', '2026-09-20T00:00Z', '--to', '2026-09-20T00:00Z'), /to: must be later than --from/],
+    [backfill('--from', '2026-09-20', '--to', '2026-09-21'), /from: must be an instant/],
+    [['backfill', '--task', 't', ...span, '--every', '1h'], /backfill: needs a command after --, or --dry-run/],
+    [backfill(...span, '--dry-run'), /dry-run: runs no command/],
+    [backfill(...span, '--only', 'some'), /only: must be one of missing, failed, all/],
+    [backfill(...span, '--parallel', '65'), /parallel: must be a whole number from 1 to 64/],
+    [['backfill', 'x', ...span, ...job], /backfill: does not know what to do with "x"/],
     [['migrate', 'down'], /migrate: takes up or status, got "down"/],
     [['migrate', 'up', 'up'], /migrate: takes up or status/],
   ]

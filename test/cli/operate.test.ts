@@ -65,12 +65,12 @@ describe('operate', () => {
     assert.deepEqual(await ledger.sql(`select status, failure_reason from task_runs where task_name = 'tidy'`), [{ status: 'failed', failure_reason: 'cancelled' }])
   })
 
-  it('a script that keeps its lease by hand is told by its heartbeat: 74, and its fail is the end', async () => {
+  it('a script that keeps its lease by hand is told by its heartbeat: 72, and its fail is the end', async () => {
     const claim = (await ledger.run(['claim', '--task', 'script', '--key', 'k', '--max-attempts', '5', '--backoff', '0s'])).stdout.trimEnd()
     const env = { RUNLEDGER_CLAIM: claim }
     await ledger.run(['cancel', 'script:k'])
     const beat = await ledger.run(['heartbeat'], { env })
-    assert.deepEqual([beat.code, beat.stdout], [74, ''])
+    assert.deepEqual([beat.code, beat.stdout], [72, ''])
     assert.match(beat.stderr, /^runledger: RUN_CANCELLED: script:k attempt 1: [^\n]+\n$/)
     const failed = JSON.parse((await ledger.run(['fail'], { env })).stdout) as Record<string, unknown>
     assert.deepEqual([failed['status'], failed['retry_in_seconds']], ['cancelled', null])
@@ -98,6 +98,17 @@ describe('operate', () => {
     assert.equal((await ledger.run(['release', 'stuck:k', '--force', '--because', 'burned down'])).code, 0)
     assert.equal((await job.end).code, 75)
     assert.ok(existsSync(marker))
+  })
+
+  it('actions lists what was done, by whom and why, and nothing that was refused', async () => {
+    await ledger.run(['exec', '--task', 'listed', '--key', 'a', '--', 'false'])
+    await ledger.run(['release', 'listed:a'])
+    await ledger.run(['retry', 'listed:a', '--by', 'ann', '--because', 'the feed is back'])
+    await ledger.run(['pause', 'listed', '--by', 'bob'])
+    const lines = (await ledger.run(['actions', '--task', 'listed', '--json'])).stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+    assert.deepEqual(lines.map((line) => [line['action'], line['task_key'], line['acted_by'], line['because']]), [['retry', 'listed:a', 'ann', 'the feed is back'], ['pause', null, 'bob', null]])
+    const { stdout } = await ledger.run(['actions', '--key', 'listed:a'])
+    assert.match(stdout, /^AT +ACTION +ON +BY +FROM +BECAUSE\n\S+ \S+Z +retry +listed:a +ann +\S+ \(\S+\) +the feed is back\n$/)
   })
 
   const wrong: [string[], number, RegExp][] = [

@@ -54,8 +54,8 @@ eachDatabase('runs and show', (db) => {
     const { code, stdout } = await ledger.run(['show', 'news:2026-09-20-18:00'])
     const lines = stdout.split('\n')
     assert.equal(code, 0)
-    assert.deepEqual(lines.slice(0, 3), ['news:2026-09-20-18:00  completed', 'window 2026-09-20 10:00:00Z to 2026-09-21 10:00:00Z (Asia/Shanghai); attempt 2 of at most 2; fence 2', ''])
-    const at = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ'
+    assert.deepEqual(lines.slice(0, 3), ['news:2026-09-20-18:00  completed', 'window 2026-09-20 18:00:00+08:00 (10:00:00Z) to 2026-09-21 18:00:00+08:00 (10:00:00Z) (Asia/Shanghai); attempt 2 of at most 2; fence 2', ''])
+    const at = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\+08:00 \\((?:\\d{4}-\\d\\d-\\d\\d )?\\d\\d:\\d\\d:\\d\\dZ\\)'
     assert.match(lines[3]!, new RegExp(`^${at}  attempt 1   failed \\(exit, exit 1\\) after \\d+s, by ${hostname()} pid \\d+ \\(cron\\), fence 1$`))
     assert.match(lines[4]!, new RegExp(`^${at}  attempt 2   completed \\(exit 0\\) after \\d+s, by ${hostname()} pid \\d+ \\(cron\\), fence 2$`))
     assert.match(lines[5]!, new RegExp(`^${at}  conflict    done: ${hostname()} pid \\d+ \\(tty\\) was refused, held by attempt of ${hostname()} pid \\d+ since ${at}$`))

@@ -54,6 +54,18 @@ eachDatabase('why', (db) => {
 describe('why', () => {
   const ledger = embeddedLedger()
 
+  it('a window that should have run and has no run is said to be so, with where its launch should have come from', async () => {
+    await ledger.run(['tasks', 'set', '--task', 'feed', '--cron', '0 18 * * *', '--tz', 'Asia/Shanghai', '--since', '2026-01-01T00:00:00Z'])
+    await ledger.sql(`insert into task_launchers (task_name, host, launcher, schedule, zone, first_seen_at, last_seen_at) values ('feed', 'server-02', 'cron', '0 18 * * *', 'Asia/Shanghai', '2026-01-01T10:00:00.000Z', '2026-02-01T10:00:00.000Z')`)
+    const said = await why(ledger, 'feed:2026-02-02-18:00')
+    assert.match(said, /^feed:2026-02-02-18:00 never ran: no run is recorded under this key\.\nBy 0 18 \* \* \* \(Asia\/Shanghai\) its window began at 2026-02-02 10:00:00Z, \d+h\d\dm ago: it was not launched, or its launch did not reach this ledger\.\nIt was launched by cron on server-02 \(last seen 2026-02-01 10:00:00Z, right to the hour\)\.$/m)
+    assert.match(said, /^ {2}runledger exec --task feed --cron '0 18 \* \* \*' --tz Asia\/Shanghai --at 2026-02-02T10:00:00\.000Z -- CMD +run it now$/m)
+    assert.match(await why(ledger, 'feed:2026-02-02-19:00'), /which has no such window: is the key right\?$/m)
+    assert.match(await why(ledger, 'feed:2126-02-02-18:00'), /its window begins at 2126-02-02 10:00:00Z, \d+h\d\dm from now\.$/m)
+    assert.match(await why(ledger, 'feed'), /^By 0 18 \* \* \* \(Asia\/Shanghai\) the window feed:\d{4}-\d\d-\d\d-18:00 began at \S+ 10:00:00Z, \S+ ago: nothing is recorded of it: [^\n]+ The next begins at \S+ 10:00:00Z, \S+ from now\.\nIt was launched by cron on server-02 /)
+    assert.deepEqual((JSON.parse((await ledger.run(['why', 'feed:2026-02-02-18:00', '--json'])).stdout) as { window: unknown }).window, { window_start: '2026-02-02T10:00:00.000Z', window_end: '2026-02-03T10:00:00.000Z', window_zone: 'Asia/Shanghai', label: '2026-02-02-18:00' })
+  })
+
   it('a holder whose process is gone from this host counts as dead before its lease ends', async (t) => {
     const { job, instance, pid } = await holder(ledger, t, 'crashed', 'a')
     job.process.kill('SIGKILL')
@@ -86,7 +98,7 @@ describe('why', () => {
     const { stdout } = await ledger.run(['why', 'json:a', '--json'])
     const { about, task_name, run, evidence, paused, conflicts } = JSON.parse(stdout) as Record<string, unknown>
     assert.deepEqual([about, task_name, (run as Record<string, unknown>)['fence'], evidence, paused, conflicts, stdout.trimEnd().includes('\n')], ['run', 'json', 1, null, null, [], false])
-    assert.deepEqual(Object.keys(JSON.parse((await ledger.run(['why', 'json', '--json'])).stdout) as object), ['about', 'task_name', 'now', 'paused', 'processing', 'pending', 'last_completed', 'last_failed', 'conflicts'])
+    assert.deepEqual(Object.keys(JSON.parse((await ledger.run(['why', 'json', '--json'])).stdout) as object), ['about', 'task_name', 'now', 'paused', 'schedule', 'latest', 'processing', 'pending', 'last_completed', 'last_failed', 'conflicts'])
   })
 
   it('what nobody has heard of is told in one line, with exit code 1', async () => {

@@ -73,7 +73,7 @@ for (const name of ['mysql', 'mariadb'] as const) {
       await db.admin(`revoke all on ${new URL(url).pathname.slice(1)}.* from ${user}@'%'; grant select on ${new URL(url).pathname.slice(1)}.* to ${user}@'%'`, url)
       const ledger = await openLedger(theirs)
       const refusal = ledger.claim({ task: 'a', key: 'a' })
-      await assert.rejects(refusal, { code: 'DATABASE_UNAVAILABLE', message: /lacks a right/ })
+      await assert.rejects(refusal, { code: 'DATABASE_UNAVAILABLE', message: /lacks the right/ })
       await ledger.close()
     })
 
@@ -89,6 +89,15 @@ for (const name of ['mysql', 'mariadb'] as const) {
 }
 
 onlyOn('mysql', 'MySQL', (db) => {
+  it('the primary key of a table that is not the ledger\'s is not ours', async (t) => {
+    const store = await openStore(await db.url())
+    t.after(() => store.close())
+    await sql`create table audit (id integer primary key)`.execute(store.db)
+    const insert = () => sql`insert into audit values (1)`.execute(store.db)
+    await insert()
+    assert.deepEqual(await insert().catch((error: unknown) => store.diagnose(error)), { kind: 'duplicate', constraint: 'audit.primary' })
+  })
+
   it('a database that was set read-only refuses a launch by name', async (t) => {
     const url = await db.url()
     await migrate(url)

@@ -9,7 +9,7 @@ const refused = new Error('wrong password')
 describe('one of several servers', () => {
   /** @returns who was asked, in order, and the outcome of one call after the other */
   async function ask(answers: readonly Record<string, Error | undefined>[]): Promise<{ asked: string; outcomes: unknown[] }> {
-    const servers = new OneOf(['a', 'b', 'c'], (error) => ({ kind: error === gone ? 'unavailable' : 'refused', problem: '' }))
+    const servers = new OneOf(['a', 'b', 'c'], (error) => (error === gone ? 'it is gone' : undefined))
     let asked = ''
     const outcomes: unknown[] = []
     for (const answer of answers) {

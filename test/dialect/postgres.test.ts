@@ -4,12 +4,14 @@ import { after, before, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { every } from '../../src/model/window/schedule.ts'
-import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/ledger.ts'
+import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
+import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
-import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
+import { migrate } from '../../src/runtime/schema.ts'
 import type { Store } from '../../src/store/tables.ts'
 import { notBehindPooler } from '../support/databases.ts'
 import { session, userUrl } from '../support/each-server.ts'
+import { useAll } from '../support/every-verb.ts'
 import { onlyOn } from '../support/only-on.ts'
 
 onlyOn('postgres', 'PostgreSQL', (db) => {
@@ -29,29 +31,6 @@ onlyOn('postgres', 'PostgreSQL', (db) => {
     const ledger = await openLedger(url, { heartbeats: 'loop', ...options })
     t.after(() => ledger.close())
     return ledger
-  }
-
-  /** Every verb once. */
-  async function useAll(t: TestContext, url: string): Promise<void> {
-    await migrate(url)
-    assert.deepEqual(await migrate(url), [])
-    assert.ok((await migrationStatus(url)).every(({ appliedAt }) => appliedAt !== null))
-    const [ledger, later] = [await open(t, url), await open(t, url, { clock: { offsetMs: 120_000 } })]
-    const launch = { task: 'all', key: 'a', maxAttempts: 3, backoff: 0 }
-    const first = await ledger.claim(launch)
-    assert.ok(first.status === 'claimed')
-    await first.heartbeat()
-    assert.equal((await ledger.claim(launch)).status, 'conflict')
-    assert.equal((await ledger.claim({ ...launch, key: 'b', overlap: 'queue' })).status, 'queued')
-    await first.fail('broken')
-    for (const run of await ledger.due('all')) await claimedOf(await ledger.takeUp(run, launch)).release()
-    claimedOf(await ledger.claim(launch))
-    const takenOver = claimedOf(await later.claim(launch))
-    await takenOver.complete()
-    claimedOf(await ledger.claim({ task: 'left', key: 'a' }))
-    assert.deepEqual((await later.reap()).map(({ run }) => run.taskKey), ['left:a'])
-    assert.equal((await ledger.show('all:a')).history.at(-1)?.outcome, 'completed')
-    assert.equal((await ledger.runs()).length, 3)
   }
 
   it('case 73: a schema with a space and capitals serves every verb under an empty search path, and a foreign task_runs is untouched', async (t) => {
@@ -118,7 +97,19 @@ onlyOn('postgres', 'PostgreSQL', (db) => {
     const theirs = new URL(await userUrl(db, url, 'secret'))
     await db.admin(`alter database ${name(url)} owner to current_user; create schema ledger authorization ${theirs.username}`, url)
     await useAll(t, `${theirs.href}?schema=ledger`)
-    await assert.rejects(migrate(`${theirs.href}?schema=another`), { code: 'DATABASE_UNAVAILABLE', message: /lacks a right/ })
+    await assert.rejects(migrate(`${theirs.href}?schema=another`), { code: 'DATABASE_UNAVAILABLE', message: /lacks the right/ })
+  })
+
+  it('the primary key of a table that is not the ledger\'s is not ours, by whatever name', async () => {
+    const { db: pool } = store
+    await sql`create schema audit`.execute(pool)
+    for (const table of [sql.id('public', 'audit'), sql.id('audit', 'task_runs')]) {
+      await sql`create table ${table} (id integer primary key)`.execute(pool)
+      await sql`insert into ${table} values (1)`.execute(pool)
+    }
+    const again = (schema: string, table: string) => sql`insert into ${sql.id(schema, table)} values (1)`.execute(pool).catch((error: unknown) => store.diagnose(error))
+    assert.deepEqual(await again('public', 'audit'), { kind: 'duplicate', constraint: 'audit_pkey' })
+    assert.deepEqual(await again('audit', 'task_runs'), { kind: 'duplicate', constraint: 'audit.task_runs_pkey' })
   })
 
   async function diagnosisOf(setting: string, query: string): Promise<string> {

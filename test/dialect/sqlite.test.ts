@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path'
 import { before, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { monotonicMs } from '../../src/runtime/heart.ts'
-import { openLedger, type Ledger, type LedgerOptions } from '../../src/runtime/ledger.ts'
+import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
+import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
 import type { Db } from '../../src/store/tables.ts'
 import { startFixture } from '../support/fixture-process.ts'
@@ -22,6 +23,15 @@ onlyOn('sqlite', 'SQLite', (db) => {
   before(async () => {
     url = await db.url()
     await (await openLedger(url)).close()
+  })
+
+  it('the primary key of a table that is not the ledger\'s is not ours', async (t) => {
+    const store = await openStore(await db.url())
+    t.after(() => store.close())
+    await sql`create table audit (id integer primary key)`.execute(store.db)
+    const insert = () => sql`insert into audit values (1)`.execute(store.db)
+    await insert()
+    assert.deepEqual(await insert().catch((error: unknown) => store.diagnose(error)), { kind: 'duplicate', constraint: 'audit_id' })
   })
 
   it(`case 97: ${PROCESSES} processes that open an empty file at once claim each window once, and never hear that it is busy`, async (t) => {

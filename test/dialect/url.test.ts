@@ -68,7 +68,7 @@ describe('url', () => {
 
   for (const url of ['sqlite:ledger.db', 'sqlite:/var/lib/ledger.db', 'sqlite:///var/lib/ledger.db', 'sqlite::memory:']) {
     it(`${url} is a file`, () => {
-      assert.deepEqual(parseDatabaseUrl(url), { kind: 'sqlite', path: url.slice('sqlite:'.length).replace('///', '/') })
+      assert.deepEqual(parseDatabaseUrl(url), { kind: 'sqlite', path: url.slice('sqlite:'.length).replace('///', '/'), tablePrefix: '' })
     })
   }
 
@@ -95,6 +95,25 @@ describe('url', () => {
       assert.throws(() => parseDatabaseUrl(`mysql://db/app?timezone=${zone}`), { code: 'INVALID_OPTION', message: /timezone can only be UTC/ })
     })
   }
+
+  for (const url of ['postgres://db/app?table_prefix=', 'mysql://db/app?table_prefix=', 'sqlite:ledger.db?table_prefix=', 'sqlite::memory:?table_prefix=']) {
+    it(`${url} is read like any other, with a prefix that is a name`, () => {
+      const parsed = [parseDatabaseUrl(`${url}app_2_`), parseDatabaseUrl(url.split('?')[0]!)]
+      assert.deepEqual(parsed.map((one) => (one.kind === 'sqlite' ? one.tablePrefix : one.address.tablePrefix)), ['app_2_', ''])
+      assert.deepEqual(parsed.map((one) => (one.kind === 'sqlite' ? one.path : placeOf(one.address))), Array(2).fill(parsed[1]!.kind === 'sqlite' ? parsed[1]!.path : placeOf(parsed[1]!.address)))
+    })
+
+    for (const prefix of [`x"; drop table t;--`, 'x`y`', 'App_', 'a-b', 'a.b', 'a b', 'ä', 'a'.repeat(21), 'sqlite_']) {
+      it(`case 107: ${url}${prefix} is refused at the door`, () => {
+        assert.throws(() => parseDatabaseUrl(url + encodeURIComponent(prefix)), { code: 'INVALID_OPTION', message: /table_prefix may have/ })
+      })
+    }
+  }
+
+  it('a question mark in the path of a file is a character of it, and a parameter is one', () => {
+    assert.deepEqual(parseDatabaseUrl('sqlite:/tmp/what?.db?table_prefix=a_'), { kind: 'sqlite', path: '/tmp/what?.db', tablePrefix: 'a_' })
+    assert.throws(() => parseDatabaseUrl('sqlite:ledger.db?mode=ro'), { code: 'INVALID_OPTION', message: /unknown parameter 'mode'/ })
+  })
 
   it('an unknown parameter is refused by its name', () => {
     assert.throws(() => parseDatabaseUrl('mysql://db/app?conectTimeout=5'), { code: 'INVALID_OPTION', message: /unknown parameter 'conectTimeout'/ })

@@ -10,6 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { LedgerError } from '../../src/model/errors.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
+import type { Checkup } from '../../src/model/checkup.ts'
+import { doctor } from '../../src/runtime/doctor.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { unprivilegedUser } from '../support/private-postgres.ts'
@@ -27,6 +29,18 @@ onlyOn('postgres', 'transaction pooler', (db) => {
   after(async () => {
     await Promise.allSettled([ledger?.close(), later?.close()])
     await pooler?.stop()
+  })
+
+  it('case 63: a worker behind a pooler hears no notification and forgets its statements, and does every run once by its poll', async (t) => {
+    const executions: string[] = []
+    await ledger.enqueueMany('pooled', Array.from({ length: 200 }, (_, nth) => ({ key: String(nth), ...(nth % 10 === 0 && { concurrencyKey: 'pooled-k' }) })))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const worker = await ledger.worker({ poll: '100ms', handlers: { pooled: (_payload, run) => void executions.push(run.taskKey) }, onEvent: ({ event }) => void (event === 'completed' && worker.status().completed === 200 && resolve()) })
+    t.after(() => worker.stop())
+
+    await promise
+
+    assert.deepEqual([executions.length, new Set(executions).size], [200, 200])
   })
 
   it('case 63: migrates, and finds nothing left to do', async () => {
@@ -48,6 +62,13 @@ onlyOn('postgres', 'transaction pooler', (db) => {
 
     assert.deepEqual([conflict.status, second.attempt], ['conflict', 2])
     assert.deepEqual((await ledger.show('news:a')).history.map(({ outcome }) => outcome), ['conflict', 'failed', 'completed'])
+  })
+
+  it('case 63: doctor tells that it stands in between, and that nothing relies on a session', async () => {
+    const found = new Map<string, Checkup>()
+    for await (const checkup of doctor(pooler.url)) found.set(checkup.check, checkup)
+    assert.match(found.get('pooler')!.said, /^a pooler \(such as PgBouncer\) stands in between/)
+    assert.deepEqual([...found.values()].filter(({ state }) => state === 'problem'), [])
   })
 
   it('case 63: reaps', async () => {

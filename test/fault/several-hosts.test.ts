@@ -1,12 +1,15 @@
 /** Several servers in one URL: whoever cannot be reached, does not answer or may not write is passed over. */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { after, before, it } from 'node:test'
 import { monotonicMs } from '../../src/runtime/heart.ts'
 import { openLedger } from '../../src/runtime/ledger.ts'
 import { migrate } from '../../src/runtime/schema.ts'
+import { makeScratchLedger } from '../../src/runtime/scratch-ledger.ts'
 import { eachServerLedger } from '../support/each-server.ts'
 import { faultProxy, type FaultProxy } from '../support/fault-proxy.ts'
 import { startFixture } from '../support/fixture-process.ts'
+import { Bench } from '../support/ledgers.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { privateServer } from '../support/private-server.ts'
 
@@ -37,6 +40,18 @@ eachServerLedger('several hosts', (bench) => {
     })
   }
 
+  it('case 61: a ledger for throwing away is made, and removed, where the first cannot be reached', async (t) => {
+    first.mode = 'refuse'
+    t.after(() => void (first.mode = 'up'))
+    const scratch = await makeScratchLedger(bothUrl())
+    const ledger = await openLedger(scratch.url, { heartbeats: 'loop' })
+    const outcome = await ledger.run({ task: bench.task(), key: 'a' }, () => {})
+    await ledger.close()
+    await scratch.remove()
+    assert.equal(outcome.status, 'completed')
+    await assert.rejects(openLedger(scratch.url, { connectTimeout: '1s' }))
+  })
+
   it('case 61: an owner whose server goes away renews and completes its run through the other one, and back again', async (t) => {
     const task = bench.task()
     const owner = startFixture(t, 'fault/fixture-job.ts', [bothUrl(), task, 'a', '20s'])
@@ -53,6 +68,26 @@ eachServerLedger('several hosts', (bench) => {
     assert.deepEqual(await owner.says('completed'), { completed: fence })
     second.mode = 'up'
     assert.deepEqual(await bench.outcomes(`${task}:a`), [])
+  })
+})
+
+onlyOn('postgres', 'several hosts', (db) => {
+  const bench = new Bench(db)
+  before(() => bench.prepare())
+  after(() => bench.close())
+
+  it('case 61: what is announced is heard through the second when the first cannot be reached', async (t) => {
+    const first = await faultProxy(bench.url)
+    t.after(() => first.close())
+    first.mode = 'refuse'
+    const store = await bench.openStore({}, bench.url.replace('@', `@127.0.0.1:${first.port},`))
+    const told = new EventEmitter()
+    const listener = store.listen((queue) => told.emit(queue ?? 'listening'))
+    t.after(() => listener.close())
+    await once(told, 'listening')
+    const heard = once(told, 'mail')
+    await store.announce(store.db, 'mail')
+    await heard
   })
 })
 

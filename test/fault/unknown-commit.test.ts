@@ -17,6 +17,9 @@ const IN_LOCK_WAIT = `select 1 from information_schema.innodb_trx t join informa
 /** Rolled back for certain, in the words of each server; a cluster says so at COMMIT too. */
 const ROLLED_BACK = { postgres: ['40001', '40P01'], mariadb: ['1213', '1020'], mysql: ['1213', '1205'] }
 
+/** Nothing is carried out, and it may be later. */
+const DISK_FULL = { postgres: ['53100', '58030', '53200'], mariadb: ['1021', '1114', '1026'], mysql: ['1021', '1114', '1041'] }
+
 eachServerLedger('unknown commit', (bench, db) => {
   const { name } = db
   let proxy: FaultProxy
@@ -193,6 +196,18 @@ eachServerLedger('unknown commit', (bench, db) => {
         harmed = proxy.harm(CLOSING_UPDATE, { execute: null, error }, 3)
       })
       assert.deepEqual([outcome.status, begun, harmed()], ['completed', 1, 3])
+    }
+  })
+
+  it('a launch on a full disk is refused by name and starts nothing, and a completion is tried again until there is room', async () => {
+    for (const error of DISK_FULL[name]) {
+      let harmed = proxy.harm(INSERT_OF_CLAIM, { execute: null, error })
+      await assert.rejects(hasty.run({ task: bench.task(), key: error }, () => assert.fail('the job was started')), { code: 'DATABASE_UNAVAILABLE', message: /disk|memory/ })
+      assert.equal(harmed(), 1)
+      const outcome = await ledger.run({ task: bench.task(), key: error }, () => {
+        harmed = proxy.harm(CLOSING_UPDATE, { execute: null, error }, 2)
+      })
+      assert.deepEqual([outcome.status, harmed()], ['completed', 2])
     }
   })
 })

@@ -1,7 +1,7 @@
 /** Rows that contradict each other: what no fault, at whatever moment, may leave behind. */
 import type { Row, TestDatabase } from '../support/databases.ts'
 
-/** Every contradiction in the ledger, with the key it is about. The same SQL on every database, past the product. */
+/** Every contradiction in the ledger, with the key it is about. (An enqueued run without a concurrency key counts its fences in itself.) The same SQL on every database, past the product. */
 export function violations(db: Pick<TestDatabase, 'admin'>, url: string): Promise<Row[]> {
   return db.admin(
     `select 'processing without its concurrency key' as problem, task_key from task_runs
@@ -10,7 +10,7 @@ export function violations(db: Pick<TestDatabase, 'admin'>, url: string): Promis
      select 'holds a concurrency key without processing', task_key from task_runs where status <> 'processing' and active_key is not null
      union all
      select 'fence above the counter of its scope', r.task_key from task_runs r left join task_fences f on f.scope = coalesce(r.concurrency_key, r.task_name)
-       where r.fence > coalesce(f.counter, 0)
+       where r.fence > coalesce(f.counter, 0) and (r.concurrency_key is not null or r.position = 0)
      union all
      select 'end of an attempt recorded twice', task_key from task_attempts where outcome <> 'conflict' group by task_key, attempt, fence having count(*) > 1
      union all

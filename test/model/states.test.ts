@@ -10,7 +10,7 @@ const schema = readFileSync(join(import.meta.dirname, '../../migrations/0001-led
 
 /** The words that a CHECK of the schema lists. */
 function listed(constraint: string): string[] {
-  const list = new RegExp(`constraint ${constraint} check \\(\\w+ in \\(([^)]*)\\)\\)`).exec(schema)?.[1]
+  const list = new RegExp(`constraint \\S*${constraint}\\S* check \\(\\w+ in \\(([^)]*)\\)\\)`).exec(schema)?.[1]
   assert.ok(list, `${constraint} is there`)
   return list.split(', ').map((word) => word.replace(/^'(.*)'$/, '$1'))
 }

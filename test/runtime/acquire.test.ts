@@ -140,7 +140,7 @@ eachLedger('acquire', (bench) => {
     const task = bench.task()
     const holder = await running(task)
     const ledger = bench.ledgerOn(interrupted(bench.store, async (moment) => {
-      if (moment === 'before statement' && (await bench.row(holder.taskKey))['status'] === 'processing') await holder.complete()
+      if (moment === 'before transaction' && (await bench.row(holder.taskKey))['status'] === 'processing') await holder.complete()
     }))
 
     const claim = await claimed(ledger, { task, key: 'mine', overlap: 'queue' })

@@ -195,6 +195,10 @@ eachLedger('operator', (bench) => {
     assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), [...Array<string>(7).fill('refused'), 'reopened'])
     assert.deepEqual([(await bench.row(`${launch.task}:a`))['max_attempts'], (await ledger.operator.actions({ task: launch.task })).length], [2, 1])
   })
+  it('whatever operators did, every row keeps the promises of the ledger', async () => {
+    for await (const finding of ledger.upkeep.verify()) assert.fail(JSON.stringify(finding))
+    assert.ok((await ledger.operator.actions({ limit: 1000 })).length > 20, 'they did a lot')
+  })
 })
 
 async function claimed(ledger: Ledger, launch: Launch): Promise<Claim> {

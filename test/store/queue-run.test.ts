@@ -45,8 +45,8 @@ eachLedger('queue', (bench) => {
   it('an answer that was lost does not make it a second run, nor an error', async () => {
     const asked = request(bench.task())
 
-    await assert.rejects(queueRun(interrupted(bench.store, once('before statement', cutConnection)), request(bench.task())), /injected/, 'nothing was written: the caller must know')
-    const cut = { ...bench.store, statement: interrupted(bench.store, once('after statement', cutConnection)).statement }
+    await assert.rejects(queueRun(interrupted(bench.store, once('before transaction', cutConnection)), request(bench.task())), /injected/, 'nothing was written: the caller must know')
+    const cut = { ...bench.store, transaction: interrupted(bench.store, once('after transaction', cutConnection)).transaction }
     assert.equal(await queueRun(cut, asked), false)
 
     assert.equal((await bench.recorded(asked.task)).runs.length, 1)

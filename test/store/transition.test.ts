@@ -83,6 +83,8 @@ describe('moves', () => {
   const files = readdirSync(join(import.meta.dirname, '../../src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => ({ file, code: readFileSync(join(import.meta.dirname, '../../src', file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '') }))
+  /** What the updates of a file set: up to the condition, where that stands in the same line. */
+  const setsOf = (name: string) => [...files.find(({ file }) => file === name)!.code.matchAll(/\.set\((\{|inLine).*\)/g)].map(([text]) => text.split('.where(')[0]!)
   const filesWith = (pattern: RegExp) => files.filter(({ code }) => pattern.test(code)).map(({ file }) => file)
 
   it('are those of the design, between its states, and a run that is over moves only by an operator', () => {
@@ -98,19 +100,31 @@ describe('moves', () => {
     for (const name of Object.keys(MOVES)) assert.notDeepEqual(filesWith(new RegExp(`'${name}'`)).filter((file) => file.startsWith('store/')), [], name)
   })
 
-  it('no other code updates a run, but the heartbeat and the request to cancel, which write nothing but themselves', () => {
-    assert.deepEqual(filesWith(/updateTable\(\s*['"`]task_runs/).toSorted(), ['store/close.ts', 'store/operate.ts', 'store/transition.ts'])
-    const setsOf = (name: string) => files.find(({ file }) => file === name)!.code.match(/\.set\(.*\)/g)
-    assert.deepEqual(setsOf('store/close.ts'), ['.set({ heartbeat_at: store.now() })'])
+  it('no other code updates a run, but heartbeats, the request to cancel, what prune empties and the place in line, which write nothing but themselves', () => {
+    const files = filesWith(/updateTable\(\s*['"`]task_runs/).toSorted()
+    assert.deepEqual(files, ['store/close.ts', 'store/heartbeat-batch.ts', 'store/operate.ts', 'store/prune.ts', 'store/sweep-line.ts', 'store/tend-line.ts', 'store/transition.ts'])
+    const beat = '.set({ heartbeat_at: store.now() })'
+    assert.deepEqual(setsOf('store/close.ts'), [beat])
+    assert.deepEqual(setsOf('store/heartbeat-batch.ts'), [beat])
+    assert.deepEqual(setsOf('store/prune.ts')[1], ".set({ output_tail: null, result: null, ...(batch.status === 'completed' && { payload: null }) })")
     assert.deepEqual(setsOf('store/operate.ts'), ['.set({ cancel_requested_at: sql`coalesce(cancel_requested_at, ${store.now()})` })'])
+    for (const file of ['store/sweep-line.ts', 'store/tend-line.ts']) assert.deepEqual(setsOf(file).filter((set) => set !== '.set(inLine())' && set !== '.set({ ready_queue: null })'), [], file)
   })
 
-  it('rows are inserted as processing by a claim, as pending by the queue, and by nobody else', () => {
-    assert.deepEqual(filesWith(/insertInto\(\s*['"`]task_runs|insertFenced\(\{/), ['store/claim.ts', 'store/queue-run.ts'])
-    assert.deepEqual(filesWith(/\bstatus: '(pending|processing|completed|failed)'/).filter((file) => file.startsWith('store/')), ['store/claim.ts', 'store/queue-run.ts'])
+  it('many at once move by the same table of moves, and only where no line of history is left', () => {
+    const { code } = files.find(({ file }) => file === 'store/transition-batch.ts')!
+    assert.deepEqual(/readonly move: '(\w+)' \| '(\w+)'/.exec(code)?.slice(1), ['take', 'complete'])
+    for (const name of ['take', 'complete'] as const) assert.equal(MOVES[name].history, null)
+    assert.deepEqual(filesWith(/updateSelected\(/).filter((file) => file.startsWith('store/')), ['store/transition-batch.ts'])
   })
 
-  it('nobody writes them in raw SQL', () => {
-    assert.deepEqual(filesWith(/\b(update|delete from|insert into|replace into)\s+\S{0,30}task_runs/i).filter((file) => file.startsWith('store/') || file.startsWith('runtime/')), [])
+  it('rows are inserted as processing by a claim, as pending by the queue and by catching up, and by nobody else', () => {
+    assert.deepEqual(filesWith(/insertInto\(\s*['"`]task_runs|insertFenced\(\{/), ['store/catch-up.ts', 'store/claim.ts', 'store/queue-run.ts'])
+    assert.deepEqual(filesWith(/\bstatus: '(pending|processing|completed|failed)'(?! \|)/).filter((file) => file.startsWith('store/')), ['store/claim.ts', 'store/queue-run.ts'])
+  })
+
+  it('nobody writes them in raw SQL, but the guarded write for many', () => {
+    assert.deepEqual(filesWith(/\b(update|delete from|insert into|replace into)\s+\S{0,30}task_runs/i).filter((file) => file.startsWith('store/') || file.startsWith('runtime/')), ['store/transition-batch.ts'])
+    assert.deepEqual(filesWith(/insertAbsent\([^)]*'task_runs'/).filter((file) => file.startsWith('store/')), ['store/enqueue.ts'])
   })
 })

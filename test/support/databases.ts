@@ -24,7 +24,7 @@ export interface TestDatabase {
 }
 
 /** Where databases are made: a server, or the disk. */
-interface Place {
+export interface Place {
   create(): Promise<string>
   drop(url: string): Promise<void>
   query(url: string, sql: string): Promise<Row[]>
@@ -35,6 +35,11 @@ const places: Record<DatabaseName, () => Place> = {
   postgres: () => server(serverUrl('POSTGRES'), queryPostgres, 'with (force)'),
   mariadb: () => server(serverUrl('MARIADB'), queryMysql),
   mysql: () => server(serverUrl('MYSQL'), queryMysql),
+}
+
+/** For programs that are no tests: what is made there they drop themselves. */
+export function placeOf(name: DatabaseName): Place {
+  return places[name]()
 }
 
 export function eachDatabase(title: string, suite: (db: TestDatabase) => void): void {

@@ -14,7 +14,8 @@ export function cutConnection(): Error {
 
 /** The primary key exists, in the words of every driver. */
 export function duplicateKey(): Error {
-  return Object.assign(new Error("injected duplicate for key 'task_runs.PRIMARY'"), { errcode: 1555, code: '23505', constraint: 'task_runs_pkey', errno: 1062 })
+  const postgres = { code: '23505', schema: 'public', table: 'task_runs', constraint: 'task_runs_pkey' }
+  return Object.assign(new Error("failed: task_runs.task_key for key 'task_runs.PRIMARY'"), postgres, { errcode: 1555, errno: 1062 })
 }
 
 export type Verb = 'statement' | 'transaction' | 'insertFenced'

@@ -41,10 +41,15 @@ export async function faultProxy(url: string, { on = '127.0.0.1', target }: Prox
 }
 
 export class FaultProxy {
-  /** `blackhole` keeps connections open and lets nothing through; `refuse` resets new ones. */
-  mode: 'up' | 'blackhole' | 'refuse' = 'up'
+  /**
+   * `blackhole` keeps connections open and lets nothing through; `deaf` lets statements reach the server, but nothing comes
+   * back, and a client that gives up leaves the server's end open; `refuse` resets new ones.
+   */
+  mode: 'up' | 'blackhole' | 'deaf' | 'refuse' = 'up'
   /** Each way. */
   latencyMs = 0
+  /** As of a line that is full; each way. */
+  bytesPerMs = Infinity
   /** Hears every statement and says what is to happen to it; undefined lets it pass. */
   onStatement: (text: string) => Fault | undefined = () => undefined
   /** Where new connections go: a fail-over moves it. */
@@ -116,29 +121,36 @@ export class FaultProxy {
   #relay(client: Socket, server: Socket): void {
     const statements = this.#protocol.statements()
     let losing: Losing | undefined
-    this.#pump(client, server, (bytes) => {
+    this.#pump(client, server, () => this.mode === 'blackhole', (bytes) => {
       for (const { text, bytes: sent } of statements(bytes)) {
         const fault = text === undefined ? undefined : this.onStatement(text)
         if (fault) losing = this.#harm(fault, text!, sent, client, server)
         else server.write(sent)
       }
     })
-    this.#pump(server, client, (bytes) => {
+    this.#pump(server, client, () => this.mode === 'blackhole' || this.mode === 'deaf', (bytes) => {
       if (!losing) return void client.write(bytes)
       if (losing.isOver(bytes)) losing = losing.end()
     })
   }
 
   /** Both ways of one connection: in order, late, or not at all. */
-  #pump(from: Socket, to: Socket, forward: (bytes: Buffer) => void): void {
+  #pump(from: Socket, to: Socket, isLost: () => boolean, forward: (bytes: Buffer) => void): void {
     let before: Promise<unknown> = Promise.resolve()
+    let waiting = 0
+    const pass = (bytes: Buffer) => {
+      waiting--
+      if (!to.destroyed) forward(bytes)
+    }
     from.on('data', (bytes: Buffer) => {
-      if (this.mode === 'blackhole') return
-      if (this.latencyMs === 0) return forward(bytes)
-      const late = sleep(this.latencyMs)
-      before = before.then(() => late).then(() => to.destroyed || forward(bytes))
+      if (isLost()) return
+      const lateMs = this.latencyMs + bytes.length / this.bytesPerMs
+      if (lateMs === 0 && waiting === 0) return forward(bytes)
+      waiting++
+      const late = sleep(lateMs)
+      before = before.then(() => late).then(() => pass(bytes))
     })
-    from.on('close', () => void before.then(() => this.mode === 'blackhole' || to.destroy()))
+    from.on('close', () => void before.then(() => this.mode === 'blackhole' || this.mode === 'deaf' || to.destroy()))
   }
 
   #harm({ execute, error, replyBytes = 0 }: Fault, text: string, sent: Buffer, client: Socket, server: Socket): Losing | undefined {

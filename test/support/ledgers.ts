@@ -3,7 +3,9 @@ import { after, before } from 'node:test'
 import { sql } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
 import type { Instance } from '../../src/model/run.ts'
-import { Ledger, openLedger, type LedgerOptions } from '../../src/runtime/ledger.ts'
+import { Ledger, openLedger } from '../../src/runtime/ledger.ts'
+import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
+import type { AnyTasks } from '../../src/model/tasks.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
 import { InlinePacemaker } from '../../src/runtime/pacemaker.ts'
 import { migrate } from '../../src/runtime/schema.ts'
@@ -55,8 +57,8 @@ export class Bench {
     return this.#willClose(await openStore(url, options))
   }
 
-  async open(options: LedgerOptions = {}): Promise<Ledger> {
-    return this.#willClose(await openLedger(this.url, { heartbeats: 'loop', ...options }))
+  async open<Tasks = AnyTasks>(options: LedgerOptions<Tasks> = {}): Promise<Ledger<Tasks>> {
+    return this.#willClose(await openLedger<Tasks>(this.url, { heartbeats: 'loop', ...options }))
   }
 
   /** A ledger on a store of the test's making, which goes on sharing the connections of this bench. */

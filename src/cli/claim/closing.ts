@@ -48,7 +48,7 @@ export const heartbeatCommand = command({
 Usage: runledger heartbeat [--claim JSON]
 
 Renews the lease of a claim; call it at least every third of the lease, or let 'runledger claim --hold' do it.
-Exits with 74 when an operator has cancelled the run: stop, then call 'runledger fail'.
+Exits with 72 when an operator has cancelled the run: stop, then call 'runledger fail'.
 `,
   async speak(claim, _, { leaseMs }) {
     await claim.heartbeat()

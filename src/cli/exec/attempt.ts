@@ -14,16 +14,20 @@ export interface Job {
   readonly path: string
   readonly argv0: string
   readonly args: readonly string[]
+  /** All of its stdin; without it, ours. */
+  readonly stdin?: string
 }
 
 export interface AttemptScene {
   readonly io: Io
-  readonly ledger: Ledger
+  readonly ledger: Pick<Ledger, 'instance'>
   readonly log: Log
   readonly job: Job
   readonly stop: Stop
   readonly timeoutMs: number | null
   readonly graceMs: number
+  /** A job that we had to end because we must stop is given back, the attempt not counted; without it, it has failed. */
+  readonly givesBack?: boolean
   nextWatchdog(): Promise<Watchdog>
 }
 
@@ -89,6 +93,7 @@ function childEnvironment(claim: Claim, env: NodeJS.ProcessEnv): NodeJS.ProcessE
     RUNLEDGER_FENCE: String(claim.fence),
     RUNLEDGER_IDEMPOTENCY_KEY: claim.taskKey, // The same on every attempt: that is what makes it one.
   }
+  if (claim.traceparent !== null) child['TRACEPARENT'] = claim.traceparent
   // A job started by another job must not take the outer one's claim or window for its own.
   delete child['RUNLEDGER_CLAIM']
   delete child['RUNLEDGER_WINDOW_START']
@@ -146,12 +151,17 @@ function startTimer(ms: number, then: () => void): () => void {
 
 type Tell = (fields: Parameters<Log>[0]) => unknown
 
-async function record(claim: Claim, { stop }: AttemptScene, tell: Tell, end: ChildEnd, cut: Cut): Promise<AttemptEnd> {
+async function record(claim: Claim, { stop, givesBack }: AttemptScene, tell: Tell, end: ChildEnd, cut: Cut): Promise<AttemptEnd> {
   const exitCode = exitCodeOf(end)
   const outputTail = boundText(end.outputTail, TAIL_BYTES, 'tail', end.unkeptBytes)
   if (cut === 'lease') throw claim.signal.reason
   if (cut === 'cancel') return recordFailure(claim, tell, exitCode, 'cancelled', { error: 'an operator cancelled the run', outputTail })
   if (cut === 'timeout') return recordFailure(claim, tell, EXIT.timeout, 'timeout', { error: 'the job ran into --timeout', outputTail })
+  if (givesBack && stop.by !== null && exitCode !== 0) {
+    await claim.release({ error: `the job was ended, for the worker was told to stop by ${stop.by}`, exitCode, outputTail })
+    tell({ status: 'released', exit_code: exitCode })
+    return { exitCode, retryInMs: null }
+  }
   if (end.signal !== null) {
     const told = stop.by === null ? '' : ` after runledger was told to stop by ${stop.by}`
     return recordFailure(claim, tell, exitCode, 'signal', { error: `the job died of ${end.signal}${told}`, outputTail })

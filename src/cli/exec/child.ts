@@ -15,6 +15,8 @@ export interface ChildSpec {
   /** The command as it was typed: what the program sees as its own name. */
   readonly argv0: string
   readonly args: readonly string[]
+  /** All of its stdin; without it, ours. */
+  readonly stdin?: string | undefined
   readonly env: NodeJS.ProcessEnv
   /** Goes into the child's environment as RUNLEDGER_INSTANCE_ID, by which the watchdog can find it. */
   readonly instanceId: string
@@ -56,7 +58,7 @@ export interface Child {
 /** The command was found, yet the system would not start it: too many arguments, no memory, a binary of another machine. */
 export type CannotStart = { readonly exitCode: 126 | 127; readonly problem: string }
 
-/** Starts the job. Its stdin is ours, untouched; its stdout and stderr pass through us; its group is its own (setsid). */
+/** Starts the job. Its stdin is ours, untouched, or what the spec says; its stdout and stderr pass through us; its group is its own (setsid). */
 export async function startChild(spec: ChildSpec): Promise<Child | CannotStart> {
   const tail = startTail(spec.tailBytes)
   const output = openOutput(spec.watchdog, tail)
@@ -75,11 +77,13 @@ async function spawnChild(spec: ChildSpec, output: Output): Promise<ChildProcess
       argv0: spec.argv0,
       env: { ...spec.env, RUNLEDGER_INSTANCE_ID: spec.instanceId },
       detached: true,
-      stdio: ['inherit', ...output.stdio],
+      stdio: [spec.stdin === undefined ? 'inherit' : 'pipe', ...output.stdio],
     })
     if (child.pid === undefined) throw (await once(child, 'error'))[0]
     spec.watchdog.guard(child.pid) // before anything else: until it is told, it must search
     output.connect(child)
+    child.stdin?.on('error', () => {}) // It need not read what it was given.
+    child.stdin?.end(spec.stdin)
     return child
   } catch (error) {
     output.connect(null)

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { checkLaunch, isLedgerError, openLedger, type Claim, type Conflict, type Launch, type Ledger, type RunRef } from '../../index.ts'
 import { leaseTerms } from '../../model/lease.ts'
 import type { FlagValues, Io } from '../command.ts'
-import { connectTimeout, databaseUrl } from '../database.ts'
+import { connectTimeout, databaseUrl, tracing } from '../database.ts'
 import { EXIT } from '../exit.ts'
 import type { Log } from '../log.ts'
 import { GRACE_PART_OF_LEASE, runAttempt, type AttemptEnd, type Job } from './attempt.ts'
@@ -24,7 +24,7 @@ export interface ExecPlan {
 }
 
 /** What every step needs. */
-interface Scene extends ExecPlan {
+export interface Scene extends ExecPlan {
   readonly io: Io
   /** Null for a manual run. */
   readonly ownKey: string | null
@@ -35,7 +35,12 @@ interface Scene extends ExecPlan {
 }
 
 /** @returns the exit code: the own window's, or the first of the others that is not zero */
-export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
+export function execAll(plan: ExecPlan, io: Io): Promise<number> {
+  return inScene(plan, io, tellStory)
+}
+
+/** Opens the ledger, with signals heard and a watchdog at hand, plays the story, and clears up whatever happens. */
+export async function inScene(plan: ExecPlan, io: Io, story: (scene: Scene) => Promise<number>): Promise<number> {
   const { taskKey: ownKey } = checkLaunch(plan.launch) // Before anything is opened: a usage error must not depend on the database.
   const stop = listenForStop()
   const instanceId = uuidv7()
@@ -44,7 +49,7 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
   const first = watch()
   try {
     const helpers = first.then(({ pid }) => (pid === null ? [] : [pid]))
-    const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
+    const ledger = await openLedger(databaseUrl(plan.flags, io.env), { connectTimeout: connectTimeout(plan.flags), heartbeats: 'loop', instanceId, helpers, ...tracing(io.env), onHeartbeatError: (error) => plan.log({ task: plan.launch.task, instance: instanceId, status: 'heartbeat_missed', error: error instanceof Error ? error.message : String(error) }) })
     let spare: Watchdog | null = await first
     const nextWatchdog = async () => {
       const watchdog = spare ?? (await watch())
@@ -52,7 +57,7 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
       return watchdog
     }
     try {
-      return await tellStory({ ...plan, io, ownKey, ledger, stop, nextWatchdog })
+      return await story({ ...plan, io, ownKey, ledger, stop, nextWatchdog })
     } finally {
       await ledger.close()
     }
@@ -64,12 +69,25 @@ export async function execAll(plan: ExecPlan, io: Io): Promise<number> {
 
 async function tellStory(scene: Scene): Promise<number> {
   const { onlyOwn, stop } = scene
+  await lookBack(scene)
   const before = onlyOwn ? [] : await runDue(scene)
   if (stop.requested) return stop.exitCode
   const own = before.find(({ isOwn }) => isOwn)?.exitCode ?? (await runOwn(scene))
   if (own === EXIT.leaseLost) return own // The database is gone, or others do the task's work by now.
   const after = onlyOwn || stop.requested ? [] : ((await ifReachable(scene, () => runDue(scene))) ?? [])
   return own !== 0 ? own : ([...before, ...after].find(({ exitCode }) => exitCode !== 0)?.exitCode ?? own)
+}
+
+/** Tells the ledger what this launch is, and finds the gap before it. Neither is a reason not to run. */
+async function lookBack({ ledger, launch, onlyOwn, log }: Scene): Promise<void> {
+  try {
+    const known = await ledger.tasks.learn(launch)
+    const mayLack = known !== null && !onlyOwn && (!known.ranBefore || known.task.catchUp !== 'none')
+    const gap = mayLack ? await ledger.tasks.catchUp(launch) : null
+    if (gap) log(logLine(ledger.instance, { task: launch.task, status: 'gap', missed: gap.missed, queued: gap.queued.length, since: gap.since, catch_up: known!.task.catchUp }))
+  } catch (error) {
+    log(logLine(ledger.instance, { task: launch.task, status: 'gap_unknown', error: error instanceof Error ? error.message : String(error) }))
+  }
 }
 
 interface DueEnd {
@@ -107,7 +125,7 @@ async function runOwn(scene: Scene): Promise<number> {
 }
 
 /** One run until it is over for this process: its attempts, with the backoff between them. */
-async function runClaim(scene: Scene, claimed: Claim): Promise<number> {
+export async function runClaim(scene: Scene, claimed: Claim): Promise<number> {
   const { ledger, launch, stop, log } = scene
   for (let claim = claimed; ; ) {
     const end: AttemptEnd = await runAttempt(claim, scene)
@@ -125,7 +143,7 @@ async function runClaim(scene: Scene, claimed: Claim): Promise<number> {
 }
 
 /** For what is left when a job has run: a database that is gone by then must not look as if it had not run (exit code 69). */
-async function ifReachable<T>({ ledger, launch, log }: Scene, work: () => Promise<T>): Promise<T | null> {
+export async function ifReachable<T>({ ledger, launch, log }: Scene, work: () => Promise<T>): Promise<T | null> {
   try {
     return await work()
   } catch (error) {
@@ -136,7 +154,7 @@ async function ifReachable<T>({ ledger, launch, log }: Scene, work: () => Promis
 }
 
 /** However long: Node's own timers fire at once beyond 2^31 - 1 ms. */
-async function pause(ms: number, until: AbortSignal): Promise<void> {
+export async function pause(ms: number, until: AbortSignal): Promise<void> {
   for (const due = performance.now() + ms; !until.aborted && performance.now() < due; ) {
     await sleep(Math.min(due - performance.now(), 86_400_000), undefined, { signal: until }).catch(() => {}) // Only an abort rejects.
   }
@@ -146,7 +164,7 @@ function refOf({ taskKey, task, window }: Claim): RunRef {
   return { taskKey, task, windowStart: window?.start ?? null, windowEnd: window?.end ?? null, windowZone: window?.zone ?? null }
 }
 
-function conflictLine({ ledger, launch }: Scene, { taskKey, reason, holder, dueAt }: Conflict) {
+export function conflictLine({ ledger, launch }: Scene, { taskKey, reason, holder, dueAt }: Conflict) {
   return logLine(ledger.instance, {
     task: launch.task,
     key: taskKey,

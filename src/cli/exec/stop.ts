@@ -1,4 +1,4 @@
-/** A request to stop, from the first signal on: to the job while there is one, to our own waiting otherwise. */
+/** A request to stop, from the first signal on: to the jobs while there are any, to our own waiting otherwise. */
 import { constants } from 'node:os'
 import type { Child } from './child.ts'
 import { onSignals, type SignalOrder } from './signals.ts'
@@ -11,25 +11,26 @@ export interface Stop {
   readonly exitCode: number
   /** The signal that asked. */
   readonly by: NodeJS.Signals | null
-  /** Signals go to this child from now on. Returns how to take that back. */
+  /** Signals go to this child too from now on. Returns how to take that back. */
   guide(child: Child): () => void
-  /** Signals do again what they do to any process; until the returned function is called. */
+  /** Signals do again what they do to any process, unless there is a child; until the returned function is called, or there is one. */
   standDown(): () => void
 }
 
 export function listenForStop(): Stop {
   const abort = new AbortController()
   let by: NodeJS.Signals | null = null
-  let child: Child | null = null
+  const children = new Set<Child>()
 
   function heed(signal: NodeJS.Signals, order: SignalOrder): void {
-    if (order === 'forward') return void child?.signal(signal)
-    if (order === 'kill') return void child?.terminate('SIGKILL')
+    if (order === 'forward') return children.forEach((child) => child.signal(signal))
+    if (order === 'kill') return children.forEach((child) => void child.terminate('SIGKILL'))
     by = signal
     abort.abort()
-    void child?.terminate(signal)
+    children.forEach((child) => void child.terminate(signal))
   }
-  let ignore = onSignals(heed)
+  let ignore: (() => void) | null = onSignals(heed)
+  const standUp = () => void (ignore ??= onSignals(heed))
 
   return {
     get requested() {
@@ -42,14 +43,17 @@ export function listenForStop(): Stop {
     get by() {
       return by
     },
-    guide(guided) {
-      child = guided
+    guide(child) {
+      standUp()
+      children.add(child)
       if (by !== null) void child.terminate(by)
-      return () => void (child = null)
+      return () => void children.delete(child)
     },
     standDown() {
-      ignore()
-      return () => void (ignore = onSignals(heed))
+      if (children.size > 0) return () => {}
+      ignore?.()
+      ignore = null
+      return standUp
     },
   }
 }

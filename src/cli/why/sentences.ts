@@ -1,5 +1,5 @@
 /** Sentences about holders, pauses and refused launches that the stories of a run and of a task share. */
-import type { HeldRun, HistoryLine, Pause, Run } from '../../index.ts'
+import type { HeldRun, HistoryLine, Pause, Run, TaskLauncher } from '../../index.ts'
 import { shortInstant, span } from '../table.ts'
 
 /** `server-02 pid 18342 (cron)` */
@@ -25,6 +25,12 @@ export function refusals(conflicts: readonly HistoryLine[]): string[] {
   const line = ({ endedAt, reason, host, pid, launcher, taskKey, heldByKey, heldByHost, heldByPid }: HistoryLine) =>
     `  ${shortInstant(endedAt)}  ${reason}: ${host} pid ${pid} (${launcher}) wanted ${taskKey}${heldByHost === null ? '' : `; ${heldByKey} was held by ${heldByHost} pid ${heldByPid}`}`
   return ['', 'Launches that were refused, the newest first:', ...conflicts.map(line)]
+}
+
+/** Where a launch should have come from. */
+export function seenLaunchers(launchers: readonly TaskLauncher[]): string[] {
+  if (launchers.length === 0) return []
+  return [`It was launched by ${launchers.map(({ launcher, host, lastSeenAt }) => `${launcher} on ${host} (last seen ${shortInstant(lastSeenAt)}, right to the hour)`).join('; ')}.`]
 }
 
 /** `  runledger cancel KEY    what for`, in one column. */

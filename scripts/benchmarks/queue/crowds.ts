@@ -1,0 +1,60 @@
+/** What may not be claimed, by the hundred thousand: rows that a table is filled with before it is measured. */
+import mysql from 'mysql2/promise'
+import pg from 'pg'
+
+export type Crowd = 'completed' | 'future' | 'blocked' | 'keys'
+
+const SIZE = Number(process.env['RUNLEDGER_BENCH_CROWD'] ?? 1)
+
+/** How many rows, and what is in them beside a key; `n` is the row's number. */
+const CROWDS: Record<Crowd, readonly { readonly rows: number; readonly columns: Readonly<Record<string, string>> }[]> = {
+  completed: [{ rows: 5_000_000, columns: { status: `'completed'`, finished_at: 'NOW', ...held(), attempt: '1' } }],
+  future: [{ rows: 1_000_000, columns: { status: `'pending'`, priority: '-10', available_at: 'LATER', due_at: 'LATER' } }],
+  blocked: [
+    { rows: 2, columns: { status: `'processing'`, ...held(), attempt: '1', concurrency_key: `concat('busy-', n % 2)`, active_key: `concat('busy-', n % 2)` } },
+    { rows: 100_000, columns: { status: `'pending'`, concurrency_key: `concat('busy-', n % 2)`, waiting_key: `concat('busy-', n % 2)`, ready_queue: `'default'`, position: 'n', priority: '-10' } },
+  ],
+  keys: [
+    { rows: 20_000, columns: { status: `'processing'`, ...held(), attempt: '1', concurrency_key: `concat('key-', n)`, active_key: `concat('key-', n)` } },
+    { rows: 20_000, columns: { status: `'pending'`, concurrency_key: `concat('key-', n)`, waiting_key: `concat('key-', n)`, ready_queue: `'default'`, position: 'n', priority: '-10' } },
+  ],
+}
+
+function held(): Record<string, string> {
+  return { instance_id: `'crowd'`, host: `'elsewhere'`, lease_seconds: '86400', started_at: 'NOW', heartbeat_at: 'NOW' }
+}
+
+export async function fill(url: string, crowd: Crowd): Promise<void> {
+  const db = await open(url)
+  for (const [part, { rows, columns }] of CROWDS[crowd].entries()) {
+    const all = { task_key: `concat('crowd-${crowd}-${part}:', n)`, task_name: `'job'`, available_at: 'NOW', created_at: 'NOW', max_attempts: '3', ...columns }
+    const text = `insert into task_runs (${Object.keys(all).join(', ')}) select ${Object.values(all).join(', ')} from ${db.numbers(Math.ceil(rows * SIZE))}`
+    await db.run(text.replaceAll('NOW', db.now).replaceAll('LATER', db.later))
+  }
+  await db.run('analyze' + (url.startsWith('postgres') ? '' : ' table') + ' task_runs')
+  await db.end()
+}
+
+interface Filler {
+  readonly now: string
+  readonly later: string
+  numbers(count: number): string
+  run(text: string): Promise<unknown>
+  end(): Promise<void>
+}
+
+async function open(url: string): Promise<Filler> {
+  if (url.startsWith('postgres')) {
+    const client = new pg.Client(url)
+    await client.connect()
+    return { now: 'now()', later: `now() + interval '1 year'`, numbers: (count) => `generate_series(1, ${count}) as n`, run: (text) => client.query(text), end: () => client.end() }
+  }
+  const connection = await mysql.createConnection(url)
+  await connection.query('set session cte_max_recursion_depth = 10000000').catch(() => connection.query('set session max_recursive_iterations = 10000000'))
+  return {
+    now: 'utc_timestamp(6)', later: 'utc_timestamp(6) + interval 1 year',
+    numbers: (count) => `(with recursive s as (select 1 as n union all select n + 1 from s where n < ${count}) select n from s) as numbers`,
+    run: (text) => connection.query(text),
+    end: () => connection.end(),
+  }
+}

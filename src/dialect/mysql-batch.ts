@@ -1,0 +1,66 @@
+/** What MySQL and MariaDB do their own way with many rows at a time. */
+import { sql, type Kysely } from 'kysely'
+import type { AbsentRows } from './absent-rows.ts'
+import type { BatchVerbs, Dialect, Selected, SelectedUpdate } from './dialect.ts'
+
+export function batchVerbs<Tables>(table: Dialect['table'], diagnose: Dialect['diagnose'], instantText: (date: Date) => string): BatchVerbs<Tables> {
+  return {
+    insertAbsent: (on, rows) => insertAbsent(on, table, diagnose, rows),
+    updateSelected: (tx, update) => updateSelected(tx, table, update),
+    // Differs by necessity: it looks into the index itself (an index dive) where statistics would be stale.
+    trustIndexes: async () => {},
+    locked: (query) => query.forUpdate(),
+    often: sql``,
+    instantText,
+    asJson: (text) => sql`${text}`,
+    oneOf: (value, values) => sql`${value} in (${sql.join(values)})`,
+    // Differs by necessity: there is no NOTIFY; the poll finds what was enqueued.
+    announce: async () => {},
+    listen: () => ({ close: async () => {} }),
+  }
+}
+
+/**
+ * Differs by necessity: an INSERT cannot leave out the keys that are there without hiding other errors as well (INSERT
+ * IGNORE). So they are looked up first, and a key that somebody else commits in between undoes the statement, not the
+ * transaction: then the look is a locking one, which sees it whatever the transaction's snapshot.
+ */
+async function insertAbsent<Tables>(db: Kysely<Tables>, table: Dialect['table'], diagnose: Dialect['diagnose'], rows: AbsentRows): Promise<string[]> {
+  const keys = rows.columns.find(({ name }) => name === rows.key)!.values as string[]
+  for (let lock = sql``; ; lock = sql`lock in share mode`) {
+    const found = await sql<Record<string, string>>`select ${sql.ref(rows.key)} from ${table(rows.table)} where ${sql.ref(rows.key)} in (${sql.join(keys)}) ${lock}`.execute(db)
+    const known = new Set(found.rows.map((row) => row[rows.key]!))
+    const absent = keys.flatMap((key, nth) => (known.has(key) ? [] : [nth]))
+    if (absent.length === 0 || (await insertRows(db, table, diagnose, rows, absent))) return absent.map((nth) => keys[nth]!)
+  }
+}
+
+/** @returns false when one of them is there after all: then none was inserted */
+async function insertRows<Tables>(db: Kysely<Tables>, table: Dialect['table'], diagnose: Dialect['diagnose'], { table: name, columns, once, insert }: AbsentRows, which: readonly number[]): Promise<boolean> {
+  const byName = new Map(columns.map((column) => [column.name, column.values]))
+  const rows = which.map((nth) => insert((column) => (byName.has(column) ? sql`${byName.get(column)![nth] ?? null}` : once[column]!)))
+  try {
+    await sql`
+      insert into ${table(name)} (${sql.join(Object.keys(rows[0]!).map((column) => sql.ref(column)))})
+      values ${sql.join(rows.map((row) => sql`(${sql.join(Object.values(row))})`))}`.execute(db)
+    return true
+  } catch (error) {
+    const diagnosis = diagnose(error)
+    if (diagnosis.kind === 'duplicate' && diagnosis.constraint === 'primary') return false
+    throw error
+  }
+}
+
+/**
+ * Differs by necessity: no UPDATE gives back the rows as they were, so they are selected and locked first. Their keys name
+ * them then: nobody can move them in between.
+ */
+async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, tableOf: Dialect['table'], { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
+  const { rows } = await tx.executeQuery<O>(select.forUpdate().skipLocked())
+  const keys = rows.filter(({ mine }) => Number(mine) === 1).map((row) => row.task_key)
+  if (keys.length === 0) return { rows, updated: 0 }
+  const { numAffectedRows } = await sql`
+    update ${tableOf(table)} set ${sql.join(Object.entries(set).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
+    where task_key in (${sql.join(keys)})`.execute(tx)
+  return { rows, updated: Number(numAffectedRows) }
+}

@@ -1,0 +1,113 @@
+/**
+ * The loop of a worker: looks once an interval whether there is anything to do, fetches while there is and there is room,
+ * and tends the line for everybody: due runs, owners that are gone, keys that nobody holds.
+ */
+import { look, promote } from '../../store/tend-line.ts'
+import { sweepLine, SWEEP_START } from '../../store/sweep-line.ts'
+import type { Store } from '../../store/tables.ts'
+import { monotonicMs } from '../heart.ts'
+import type { Health } from './health.ts'
+import { jittered, Wake } from './wake.ts'
+
+export interface FetchParts {
+  readonly store: Store
+  readonly health: Health
+  readonly queues: readonly string[]
+  readonly tasks: readonly string[]
+  readonly pollMs: number
+  /** How many more runs there is room for. */
+  wanted(): number
+  /** Takes up to that many of a queue. @returns whether there may be more */
+  take(queue: string, limit: number): Promise<boolean>
+  /** Once an interval, whether there is anything to fetch or not. */
+  onInterval(): Promise<void>
+  reap(): Promise<void>
+}
+
+const TEND_EVERY_MS = 5_000
+/** After a failed question; it doubles up to the poll interval, or this if that is shorter. */
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 2_000
+
+export class FetchLoop {
+  /** Hinted from outside: there may be work. */
+  readonly work = new Wake()
+  /** Hinted by the slots: there may be room. */
+  readonly room = new Wake()
+  readonly #parts: FetchParts
+  #stopped = false
+  #nextLookAt = 0
+  #nextTendAt = 0
+  #turn = 0
+  #cursor = SWEEP_START
+  #pauseMs = FIRST_PAUSE_MS
+
+  constructor(parts: FetchParts) {
+    this.#parts = parts
+  }
+
+  /** Goes on through everything until it is stopped. */
+  async run(): Promise<void> {
+    let more = true
+    while (!this.#stopped) {
+      try {
+        if (monotonicMs() >= this.#nextLookAt) more = (await this.#look()) || more
+        const wanted = this.#parts.wanted()
+        if (more && wanted > 0) more = await this.#fetch(wanted)
+        else if (more) await this.room.wait(this.#untilLook)
+        else more = await this.work.wait(this.#untilLook)
+        this.#pauseMs = FIRST_PAUSE_MS
+      } catch {
+        // Said by its health. Whatever it was, a loop that ended here would leave a process that lives and does nothing.
+        await this.work.wait(jittered(this.#pauseMs))
+        this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
+        more = true
+      }
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.work.hint()
+    this.room.hint()
+  }
+
+  get #untilLook(): number {
+    return Math.max(0, this.#nextLookAt - monotonicMs())
+  }
+
+  async #look(): Promise<boolean> {
+    const { store, health, queues, tasks, pollMs } = this.#parts
+    await this.#parts.onInterval()
+    const { ready, due } = await health.ask(() => look(store, queues, tasks))
+    const promoted = due ? await health.ask(() => promote(store)) : 0
+    const now = monotonicMs()
+    this.#nextLookAt = now + (promoted > 0 ? 0 : jittered(pollMs))
+    if (now >= this.#nextTendAt) {
+      this.#nextTendAt = now + jittered(TEND_EVERY_MS)
+      await this.#tend()
+    }
+    return ready || promoted > 0
+  }
+
+  async #tend(): Promise<void> {
+    const { store, health, reap } = this.#parts
+    await health.ask(reap)
+    const { next, madeReady } = await health.ask(() => sweepLine(store, this.#cursor))
+    this.#cursor = next
+    if (madeReady > 0) this.#nextLookAt = 0
+  }
+
+  /** One queue after the other, beginning with another one each time, so that a full one does not starve the rest. */
+  async #fetch(wanted: number): Promise<boolean> {
+    const { queues } = this.#parts
+    let more = false
+    for (let nth = 0; nth < queues.length && !this.#stopped; nth++) {
+      const room = nth === 0 ? wanted : this.#parts.wanted()
+      if (room <= 0) return true
+      more = (await this.#parts.take(queues[(this.#turn + nth) % queues.length]!, room)) || more
+    }
+    this.#turn++
+    return more
+  }
+}

@@ -1,0 +1,68 @@
+/** The runs first in line in a queue, locked: those that others have locked are passed over. */
+import { sql } from 'kysely'
+import { FLOOR_SCOPE } from '../dialect/dialect.ts'
+import { LedgerError } from '../model/errors.ts'
+import type { Holder } from '../model/run.ts'
+import { isStill } from './line.ts'
+import type { Db, Store } from './tables.ts'
+
+export interface ReadyQuery {
+  readonly queue: string
+  /** Only runs of these; the others stay in line for somebody else. */
+  readonly tasks: readonly string[]
+  readonly limit: number
+}
+
+export interface Bars {
+  readonly floor: bigint
+  readonly bars: { task_name: string; paused: number; pruned_before: unknown }[]
+}
+
+/** What bars a task (store/barred.ts), and the fence that nobody begins below. */
+export async function readBars(tx: Db, tasks: readonly string[]): Promise<Bars> {
+  const bars = await tx
+    .selectFrom('tasks')
+    .select(['task_name', 'pruned_before', sql<number>`case when paused_at is not null then 1 else 0 end`.as('paused')])
+    .where((where) => where.or([where('paused_at', 'is not', null), where('pruned_before', 'is not', null)]))
+    .where('task_name', 'in', tasks)
+    .execute()
+  const floor = await tx.selectFrom('task_fences').select('counter').where('scope', '=', FLOOR_SCOPE).executeTakeFirst()
+  return { floor: BigInt(floor?.counter ?? 0), bars }
+}
+
+export type ReadyRow = Awaited<ReturnType<ReturnType<typeof selectReady>['executeTakeFirstOrThrow']>>
+
+/** Null when every task is barred. A run without a concurrency key is `mine` to take at once. */
+export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, bars: Bars['bars']) {
+  const paused = new Set(bars.filter((bar) => Number(bar.paused) === 1).map((bar) => bar.task_name))
+  const open = tasks.filter((task) => !paused.has(task))
+  if (open.length === 0) return null
+  let query = selectReady(store, queue, open).limit(limit)
+  for (const { task_name, pruned_before } of bars) {
+    const at = store.readInstant(pruned_before)
+    if (at) query = query.where(sql<boolean>`(task_name <> ${task_name} or window_start is null or window_start >= ${store.instant(at)})`)
+  }
+  return query
+}
+
+function selectReady(store: Store, queue: string, tasks: readonly string[]) {
+  return store.db
+    .selectFrom('task_runs')
+    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'concurrency_limit', 'backoff_seconds', 'timeout_seconds', 'payload'])
+    .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
+    .where('ready_queue', '=', queue)
+    // As expressions, so that no other index answers to them: this one has the order, whatever the statistics say.
+    .where(isStill('pending'))
+    .where(store.oneOf(sql`coalesce(task_name, '')`, tasks))
+    .orderBy('priority')
+    .orderBy('position')
+}
+
+export function readyHolder(row: ReadyRow): Holder {
+  return { taskKey: row.task_key, instanceId: '', attempt: row.attempt, fence: BigInt(row.fence) }
+}
+
+/** We have their rows locked, so nobody else can have moved them. */
+export function mustAllMove(moved: number, rows: readonly ReadyRow[]): void {
+  if (moved !== rows.length) throw new LedgerError('INTERNAL', `of ${rows.length} locked runs ${moved} could be taken`, { taskKey: rows[0]!.task_key })
+}

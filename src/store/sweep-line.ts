@@ -1,0 +1,86 @@
+/**
+ * Finds runs that stand in the wrong place in line, a part of them at a time: those that wait behind a key that nobody
+ * holds any more (a launch held it, its owner died, somebody typed an UPDATE), and pending ones that stand nowhere.
+ */
+import { sql } from 'kysely'
+import { activeKeys, slotsOf } from './active-keys.ts'
+import { inLine, isDueBy, isStill } from './line.ts'
+import { lockFences } from './take-keyed.ts'
+import type { Store } from './tables.ts'
+import { headsOfLine, makeReady, type Head } from './tend-line.ts'
+
+/** Where the next part begins; the first one at the beginning. */
+export interface SweepCursor {
+  readonly key: string
+  readonly availableAt: Date | null
+}
+
+export const SWEEP_START: SweepCursor = { key: '', availableAt: null }
+
+const KEYS_A_SWEEP = 500
+const RUNS_A_SWEEP = 500
+
+export interface Swept {
+  readonly next: SweepCursor
+  readonly madeReady: number
+}
+
+export async function sweepLine(store: Store, { key, availableAt }: SweepCursor): Promise<Swept> {
+  const keys = await waitingKeys(store, key)
+  const freed = await headsOfFreeKeys(store, keys)
+  const strays = await readStrays(store, availableAt)
+  if (freed.length > 0) await store.transaction((tx) => lockFences(store, tx, freed.map((head) => head.key)).then(() => comeForwardAll(store, tx, freed)))
+  if (strays.keys.length > 0) await store.statement((db) => db.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), strays.keys)).where(isStill('pending')).where('ready_queue', 'is', null).where('waiting_key', 'is', null).where('due_at', 'is', null).execute())
+  return { next: { key: keys.length < KEYS_A_SWEEP ? '' : keys.at(-1)!, availableAt: strays.next }, madeReady: freed.length + strays.keys.length }
+}
+
+/** Distinct keys by one index probe each, however many runs wait behind them. */
+async function waitingKeys(store: Store, after: string): Promise<string[]> {
+  const runs = store.table('task_runs')
+  const { rows } = await sql<{ waiting_key: string }>`
+    with recursive k as (
+      select waiting_key, 1 as nth from (select waiting_key from ${runs} where waiting_key > ${after} order by waiting_key limit 1) as first
+      union all
+      select (select w.waiting_key from ${runs} as w where w.waiting_key > k.waiting_key order by w.waiting_key limit 1), nth + 1
+      from k where k.waiting_key is not null and nth < ${sql.lit(KEYS_A_SWEEP)}
+    )
+    select waiting_key from k where waiting_key is not null order by nth`.execute(store.db)
+  return rows.map((row) => row.waiting_key)
+}
+
+/** The heads of keys that have a free slot and nobody ready for it. */
+async function headsOfFreeKeys(store: Store, keys: readonly string[], db = store.db): Promise<Head[]> {
+  await ensureFences(store, keys)
+  const heads = [...(await headsOfLine(store, db, keys)).values()].filter((head) => !head.isReady)
+  const active = await activeKeys(store, db, heads)
+  return heads.filter(({ key, limit }) => slotsOf(key, limit).some((slot) => !active.has(slot)))
+}
+
+/** A key that nobody has decided about yet has no fence to look it up by. */
+async function ensureFences(store: Store, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return
+  const known = await store.db.selectFrom('task_fences').select('scope').where(store.oneOf(sql.ref('scope'), keys)).execute()
+  if (known.length < keys.length) await store.transaction((tx) => lockFences(store, tx, keys))
+}
+
+async function comeForwardAll(store: Store, tx: Parameters<typeof makeReady>[1], freed: readonly Head[]): Promise<void> {
+  const active = await activeKeys(store, tx, freed)
+  const still = freed.filter(({ key, limit }) => slotsOf(key, limit).some((slot) => !active.has(slot)))
+  await makeReady(store, tx, still.map(({ taskKey }) => taskKey))
+}
+
+/** Pending and due runs that are neither in line nor will be: what a hand-typed UPDATE leaves. */
+async function readStrays(store: Store, after: Date | null): Promise<{ keys: string[]; next: Date | null }> {
+  let query = store.db
+    .selectFrom('task_runs')
+    .select(['task_key', 'available_at', 'ready_queue', 'waiting_key', 'due_at'])
+    .where('status', '=', 'pending')
+    .where(isDueBy(store, 'available_at'))
+    .orderBy('available_at')
+    .limit(RUNS_A_SWEEP)
+  if (after) query = query.where(sql<boolean>`available_at >= ${store.instant(after)}`)
+  const rows = await query.execute()
+  const keys = rows.filter((row) => row.ready_queue === null && row.waiting_key === null && row.due_at === null).map((row) => row.task_key)
+  const last = rows.length < RUNS_A_SWEEP ? null : store.readInstant(rows.at(-1)!.available_at)
+  return { keys, next: last && after && last.getTime() === after.getTime() ? new Date(last.getTime() + 1) : last }
+}

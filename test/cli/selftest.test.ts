@@ -1,0 +1,71 @@
+/** `runledger selftest`: anybody's own database, checked under crashes, and left as it was. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { PROMISES } from '../../src/proof/promises.ts'
+import { MUTANTS, plant } from '../proof/mutants.ts'
+import { eachDatabase, type TestDatabase } from '../support/databases.ts'
+import { embeddedLedger, ledgerOn, newFolder } from '../support/cli.ts'
+
+const LEFT: Record<TestDatabase['name'], string | null> = {
+  sqlite: null,
+  postgres: `select nspname as name from pg_namespace where nspname like 'runledger_selftest%'`,
+  mariadb: `select schema_name as name from information_schema.schemata where schema_name like 'runledger_selftest%'`,
+  mysql: `select schema_name as name from information_schema.schemata where schema_name like 'runledger_selftest%'`,
+}
+
+eachDatabase('selftest', (db) => {
+  const ledger = ledgerOn(db)
+
+  /** Where of this name something is still there. */
+  async function left(name: string): Promise<unknown[]> {
+    const query = LEFT[db.name]
+    const all = query === null ? readdirSync(dirname(ledger.url.slice('sqlite:'.length))) : (await ledger.sql(query)).map((row) => row['name'])
+    return all.filter((one) => name.endsWith(String(one)) && /selftest/.test(String(one)))
+  }
+
+  it('gives a verdict on each promise and the figures, as JSON, and removes what it made; the own ledger is as it was', async () => {
+    const { code, stdout, stderr } = await ledger.run(['selftest', '--seconds', '1', '--seed', '7', '--json'])
+    assert.equal(code, 0, stdout + stderr)
+    const lines = stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+    const figures = lines.pop()!
+    assert.deepEqual(lines.map(({ promise, kept, broken }) => [promise, kept, broken]), Object.keys(PROMISES).map((promise) => [promise, true, []]))
+    assert.ok(lines.every(({ looked }) => Number(looked) > 0), 'each promise was looked at')
+    assert.deepEqual([figures['runs'], Number(figures['starts']) >= 40], [40, true])
+    assert.deepEqual(await left(placeOf(stderr)), [])
+    assert.deepEqual(await ledger.sql('select * from task_runs'), [])
+  })
+
+  it('removes what it made after Ctrl-C as well, with all of its processes', async (t) => {
+    const running = ledger.start(t, ['selftest', '--seconds', '600'])
+    const place = placeOf(await running.line(/status=selftest/))
+    await running.line(/status=round/)
+    running.process.kill('SIGINT')
+    assert.equal((await running.end).code, 130)
+    assert.deepEqual(await left(place), [])
+  })
+})
+
+describe('selftest', () => {
+  const ledger = embeddedLedger()
+
+  it('exits 1 and says what was broken, where a guard is missing', () => {
+    const folder = newFolder()
+    const mutant = MUTANTS.find(({ without }) => without === 'active_key')!
+    const main = join(dirname(plant(folder, mutant)), '../cli/main.ts')
+    const { status, stdout } = spawnSync(process.execPath, [main, 'selftest', '--seconds', '1', '--db', ledger.url], { encoding: 'utf8' })
+    assert.equal(status, 1, stdout)
+    assert.match(stdout, /^BROKEN \d+ +\d+ +At most one run of a concurrency key/m)
+    assert.match(stdout, /^exclusion: selftest-1-alone:\d+ attempt \d+/m)
+  })
+
+  it('refuses a word, and a time that is none, before anything is made', async () => {
+    for (const args of [['now'], ['--seconds', '0'], ['--seconds', 'x'], ['--seed', '-1']]) assert.equal((await ledger.run(['selftest', ...args])).code, 64, args.join(' '))
+  })
+})
+
+function placeOf(log: string): string {
+  return /place="([^"]+)"/.exec(log)![1]!
+}

@@ -1,0 +1,31 @@
+/** The short form of scripts/prove: each fault on each database with a fixed seed, and their mix with a random one. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { FAULTS } from '../../scripts/proof/faults.ts'
+import { Stage, type Size } from '../../scripts/proof/stage.ts'
+import { newFolder } from '../support/cli.ts'
+import { eachDatabase } from '../support/databases.ts'
+
+const SIZE: Size = { keys: 6, faults: 4, workers: 3, withinMs: 120_000, leaseMs: 600 }
+const SEED = 20
+/** The mutants show that `kill`, `death` and `freeze` are seen; `mix` has all three. */
+const CHOSEN = ['mix', 'boundary', 'network', 'statement', 'restart', 'readonly', 'disk', 'clock', 'pool', 'block']
+
+const folder = newFolder()
+
+eachDatabase('proof', (db) => {
+  const random = Math.floor(Math.random() * 1_000_000)
+  for (const name of CHOSEN) {
+    const fault = FAULTS[name]!
+    if (!fault.on.includes(db.name)) continue
+    const seed = name === 'mix' ? random : SEED
+    it(`every promise is kept, whatever happens: ${fault.about} (seed ${seed})`, async (t) => {
+      const stage = new Stage(db, `${folder}/${db.name}-${name}`, seed, SIZE)
+      t.after(() => stage.close())
+      const { verdicts, figures, faults } = await fault.play(stage)
+      assert.deepEqual(verdicts.flatMap(({ promise, broken }) => broken.map((text) => `${promise}: ${text}`)), [])
+      assert.equal(figures.runs, 2 * SIZE.keys)
+      assert.ok(faults > 0 || name === 'block' || name === 'pool' || name === 'statement', 'there was no fault')
+    })
+  }
+})
