@@ -53,7 +53,7 @@ function withParameter(url: string, name: string, value: string): string {
   const [place = '', query] = url.split('?')
   const parameters = new URLSearchParams(query)
   parameters.set(name, value)
-  return `${place}?${parameters}`
+  return `${place}?${parameters.toString()}`
 }
 
 function withPath(url: string, database: string): string {
