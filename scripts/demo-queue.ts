@@ -32,7 +32,7 @@ async function demonstrate(server: string): Promise<boolean> {
   const url = process.env[`RUNLEDGER_TEST_${server.toUpperCase()}`]!
   await migrate(url)
   const store = await openStore(url)
-  await sql`create table imported (n integer not null, line text not null)`.execute(store.db)
+  await sql`create table imported (n integer not null, line ${store.ddl.text} not null)`.execute(store.db)
   const ledger = await openLedger<ImportTasks>(url, { connectTimeout: '60s' })
   const begun = performance.now()
   await ledger.enqueueMany('import_line', lines.map((line, n) => ({ key: String(n), payload: { n, line }, maxAttempts: 10 })))

@@ -44,7 +44,10 @@ async function peers(server: string): Promise<void> {
   console.log(`  jobs/s: ${shown(rate('runledger, 24 at once') / rate('graphile-worker, fastest'))} × graphile-worker's fastest, ${shown(rate('runledger, defaults') / rate('graphile-worker, defaults'))} × its defaults with ours, ${shown(rate('runledger, defaults') / rate('pg-boss, batches of 500'))} × pg-boss (${shown(rate('runledger, defaults') / rate('pg-boss, refetching full batches'))} × when it refetches); enqueue: ${shown(enqueued('runledger, defaults') / enqueued('graphile-worker, fastest'))} × addJobs`)
 }
 
-const at = (part: number) => ({ latencies }: Figures) => latencies.toSorted((a, b) => a - b)[Math.min(latencies.length - 1, Math.floor(latencies.length * part))]!
+/** The latency that so large a part of them did not exceed. */
+function at(part: number): (figures: Figures) => number {
+  return ({ latencies }) => latencies.toSorted((a, b) => a - b)[Math.min(latencies.length - 1, Math.floor(latencies.length * part))]!
+}
 
 async function bare(name: string, server: string): Promise<void> {
   const jobs = JOBS / 5
@@ -82,10 +85,12 @@ async function crowds(name: string, server: string): Promise<void> {
 async function measure(server: string, side: string, mode: string, jobs: number, singles: number): Promise<Figures & { jobs: number; bytes: number }> {
   const url = await newDatabase(server)
   if (side === 'runledger') await migrate(url)
-  const figures = await measureOn(url, side, mode, jobs, singles)
+  const figures = await measureOn(url, side, mode, jobs, 0)
   const bytes = url.startsWith('postgres') ? await sizeOf(url) : 0
+  // Alone, and afterwards: by then the system is idle.
+  const { latencies } = singles === 0 ? figures : await measureOn(url, side, mode, 0, singles)
   await drop(server, url)
-  return { ...figures, jobs, bytes }
+  return { ...figures, latencies, jobs, bytes }
 }
 
 async function measureOn(url: string, side: string, mode: string, jobs: number, singles: number): Promise<Figures> {

@@ -31,6 +31,8 @@ heartbeat, complete, fail, release, effect and fence check.
 
 Exit codes: 0 claimed; 73 a conflict, or queued: do not run; 64 usage; 69 the database is unavailable; 70 a bug, or the
 lease could not be kept (the run was given back); 78 schema.
+
+Example: runledger claim --task report --every 1d --hold $$
 `
 
 const string = { type: 'string' } as const

@@ -18,6 +18,8 @@ gone or the claim is closed. Prints 'kept' once the lease was renewed. 'runledge
                  none does nothing
 
 Exit codes: 0 the process is gone or the claim was closed; 64 usage; 69 the database is unavailable; 75 the lease was lost.
+
+Example: RUNLEDGER_CLAIM=$claim runledger hold --pid $$ &
 `
 
 export const holdCommand: Command = {

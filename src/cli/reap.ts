@@ -21,6 +21,8 @@ attempt. Touches nothing else; any number may run at once, on any host. Meant as
   --every D   go on, with a pass every D, until told to stop
 
 With --json one line a run goes to stdout; a line for the whole pass goes to the log on stderr.
+
+Example: * * * * * runledger reap        (a line of a crontab)
 `
 
 export const reapCommand: Command = {

@@ -46,7 +46,7 @@ export class Crew {
   }
 
   /** Fills a post: who is killed, or dies by itself, has another in its place, until one comes to its end. */
-  start(spec: Omit<WorkerSpec, 'name' | 'seed' | 'folder'>): void {
+  start(spec: Omit<WorkerSpec, 'name' | 'seed' | 'folder' | 'parent'>): void {
     const fill = async () => {
       for (let first = true; first || !this.#closing; first = false) {
         const member = this.#launch(spec)
@@ -116,10 +116,10 @@ export class Crew {
     while (!this.isDone && !this.#closing) await sleep(10)
   }
 
-  #launch(post: Omit<WorkerSpec, 'name' | 'seed' | 'folder'>): Member {
+  #launch(post: Omit<WorkerSpec, 'name' | 'seed' | 'folder' | 'parent'>): Member {
     const { url, folder, command: [program, ...args], environment, random } = this.#options
     const nth = ++this.#started
-    const spec: WorkerSpec = { ...post, folder, name: `${post.role}-${nth}`, seed: Math.floor(random() * 2 ** 31) }
+    const spec: WorkerSpec = { ...post, folder, parent: process.pid, name: `${post.role}-${nth}`, seed: Math.floor(random() * 2 ** 31) }
     const env = { ...process.env, RUNLEDGER_DB: url, ...environment?.(nth), [SPEC_VARIABLE]: JSON.stringify(spec) }
     const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
     const member: Member = { spec, process: child, ended: once(child, 'exit').then(() => void this.#members.delete(member)) }

@@ -38,7 +38,7 @@ export interface RoundResult {
   readonly evidence: Evidence
 }
 
-export const TERMS: Omit<WorkerSpec, 'name' | 'folder' | 'seed' | 'role' | 'tasks'> = {
+export const TERMS: Omit<WorkerSpec, 'name' | 'folder' | 'seed' | 'parent' | 'role' | 'tasks'> = {
   leaseMs: 1000, jobMs: 60, maxAttempts: 12, elsewhere: false, heartbeats: 'loop', lanes: 2, blockMs: 0, blockChance: 0.1, deathChance: 0, holdMs: 0, patienceMs: 10_000,
 }
 

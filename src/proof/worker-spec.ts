@@ -12,6 +12,8 @@ export interface WorkerSpec {
   /** Names its file in the folder. */
   readonly name: string
   readonly role: 'worker' | 'reaper'
+  /** The pid of who starts it: when that is gone, so is the worker. */
+  readonly parent: number
   /** Where the histories and the witness are. */
   readonly folder: string
   readonly seed: number

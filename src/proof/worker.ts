@@ -15,7 +15,7 @@ const NEAREST = 4
 
 /** @param open how to come to a ledger; a process that is to die between two statements has its own */
 export async function work(spec: WorkerSpec, url: string, open: Open = openLedger): Promise<void> {
-  endWithParent()
+  endWithParent(spec.parent)
   const history = new HistoryWriter(join(spec.folder, `${spec.name}.jsonl`))
   const witness = new HistoryWriter(join(spec.folder, `${WITNESS}.jsonl`))
   const ledger = await opened(spec, url, open)
@@ -28,8 +28,7 @@ export async function work(spec: WorkerSpec, url: string, open: Open = openLedge
 }
 
 /** Who started us may be killed; then nobody wants to know, and nobody would ever end us. */
-function endWithParent(): void {
-  const parent = process.ppid
+function endWithParent(parent: number): void {
   setInterval(() => process.ppid !== parent && process.exit(1), 500).unref()
 }
 

@@ -85,7 +85,7 @@ export class Queue<Tasks> {
     }
     const store = await this.#parts.openWorkerStore()
     const worker: Worker = new Worker({
-      ...checked, store, observer, pacemaker, concurrency, patienceMs,
+      ...checked, store, handlerStore: this.#parts.store, observer, pacemaker, concurrency, patienceMs,
       instance: this.#parts.newInstance(),
       reap: () => this.#parts.reap(),
       closeStore: async () => {

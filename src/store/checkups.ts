@@ -1,6 +1,7 @@
 /** What doctor asks of the ledger's own rows. */
 import { sql } from 'kysely'
 import { ok, warning, type Checkup } from '../model/checkup.ts'
+import { listLaunchers } from './read-task.ts'
 import type { Store } from './tables.ts'
 
 const DAYS = 7
@@ -32,11 +33,25 @@ export function launchesTold(byTask: ReadonlyMap<string, readonly Launches[]>): 
   return byTask.size > MOST_TASKS ? [...told, ok('launches', `and of ${byTask.size - MOST_TASKS} tasks more`)] : told
 }
 
-/**
- * Two schedules for one task, as its newest windows show them: in two zones, or one window beginning inside another. The
- * one place to change when tasks say by themselves which schedules launch them.
- */
+const ONE_SCHEDULE = 'look at the crontabs of the hosts that launch it: one task has one schedule'
+/** A person who tries a schedule is no second crontab. */
+const BY_HAND = 'tty'
+
+/** Two schedules for one task: its launchers tell them apart by name, and where they do not, its newest windows do. */
 export async function twoSchedules(store: Store, task: string): Promise<Checkup | null> {
+  return (await rivalLaunchers(store, task)) ?? twoKindsOfWindows(store, task)
+}
+
+/** Each was seen after the other was first seen: not the old and the new line of an edited crontab. */
+async function rivalLaunchers(store: Store, task: string): Promise<Checkup | null> {
+  const launchers = (await listLaunchers(store, task)).filter(({ launcher }) => launcher !== BY_HAND)
+  const rivals = launchers.filter((one) => launchers.some((other) => (other.schedule !== one.schedule || other.zone !== one.zone) && other.lastSeenAt > one.firstSeenAt && one.lastSeenAt > other.firstSeenAt))
+  if (rivals.length === 0) return null
+  return warning(`schedules of ${task}`, rivals.map(({ schedule, zone, launcher, host }) => `${schedule} (${zone}) by ${launcher} on ${host}`).join(' and '), ONE_SCHEDULE)
+}
+
+/** In two zones, or one window beginning inside another. */
+async function twoKindsOfWindows(store: Store, task: string): Promise<Checkup | null> {
   const rows = await store.db
     .selectFrom('task_runs')
     .select(['window_start', 'window_end', 'window_zone'])
@@ -47,12 +62,11 @@ export async function twoSchedules(store: Store, task: string): Promise<Checkup 
     .limit(WINDOWS)
     .execute()
   const zones = new Set(rows.map(({ window_zone }) => window_zone))
-  const todo = 'look at the crontabs of the hosts that launch it: one task has one schedule'
-  if (zones.size > 1) return warning(`schedules of ${task}`, `its windows are computed in ${[...zones].join(' and ')}`, todo)
+  if (zones.size > 1) return warning(`schedules of ${task}`, `its windows are computed in ${[...zones].join(' and ')}`, ONE_SCHEDULE)
   const windows = rows.map((row) => [store.readInstant(row.window_start)!, store.readInstant(row.window_end)!] as const)
   const inside = windows.findIndex(([, end], nth) => nth > 0 && end > windows[nth - 1]![0])
   if (inside < 0) return null
-  return warning(`schedules of ${task}`, `a window begins at ${windows[inside - 1]![0].toISOString()}, inside the one from ${windows[inside]![0].toISOString()} to ${windows[inside]![1].toISOString()}`, todo)
+  return warning(`schedules of ${task}`, `a window begins at ${windows[inside - 1]![0].toISOString()}, inside the one from ${windows[inside]![0].toISOString()} to ${windows[inside]![1].toISOString()}`, ONE_SCHEDULE)
 }
 
 /** Owners whose last heartbeat is so long ago that a lease has no room for three like it. */

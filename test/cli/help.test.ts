@@ -32,6 +32,7 @@ describe('help', () => {
     for (const [name, { load }] of Object.entries(COMMANDS)) {
       const { code, stdout, stderr } = await run([name, '--help'], { env: { RUNLEDGER_DB: 'nonsense' } })
       assert.deepEqual([code, stderr], [0, ''])
+      assert.match(stdout, /^Examples?: /m, `${name} has an example`)
       const own = [...COMMON, ...Object.keys((await load()).options)]
       const named = new Set([...stdout.matchAll(/(?<![\w-])--([a-z][a-z-]*)/g)].map(([, flag = '']) => flag))
       assert.deepEqual(own.filter((flag) => !named.has(flag)), [], name)

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { PROMISES } from '../../src/proof/promises.ts'
 import { MUTANTS, plant } from '../proof/mutants.ts'
 import { eachDatabase, type TestDatabase } from '../support/databases.ts'
-import { embeddedLedger, ledgerOn, newFolder } from '../support/cli.ts'
+import { embeddedLedger, gone, ledgerOn, newFolder, processesWith, until } from '../support/cli.ts'
 
 const LEFT: Record<TestDatabase['name'], string | null> = {
   sqlite: null,
@@ -59,6 +59,15 @@ describe('selftest', () => {
     assert.equal(status, 1, stdout)
     assert.match(stdout, /^BROKEN \d+ +\d+ +At most one run of a concurrency key/m)
     assert.match(stdout, /^exclusion: selftest-1-alone:\d+ attempt \d+/m)
+  })
+
+  it('leaves no process behind when it is killed itself', async (t) => {
+    const running = ledger.start(t, ['selftest', '--seconds', '600'])
+    // Its workers and the reaper, which goes on until it is told to stop.
+    await until(() => processesWith(running.mark).length >= 6, 'a whole crew')
+    running.process.kill('SIGKILL')
+    await running.end
+    await gone(running.mark)
   })
 
   it('refuses a word, and a time that is none, before anything is made', async () => {

@@ -11,7 +11,7 @@ const PAGE = readFileSync(new URL('../../docs/json.md', import.meta.url), 'utf8'
 const documented = new Map([...PAGE.matchAll(/^\| `([a-z ]+)` \| (`.*`) \|$/gm)].map(([, command = '', fields = '']) => [command, [...fields.matchAll(/`([a-z_]+)`/g)].map(([, field]) => field!)]))
 
 /** Commands that print nothing of their own, or what the job prints. */
-const SILENT = ['exec', 'hold', 'effect', 'completion']
+const SILENT = ['exec', 'work', 'hold', 'effect', 'metrics', 'completion', 'selftest']
 
 describe('docs/json.md', () => {
   const ledger = embeddedLedger()
@@ -44,6 +44,24 @@ describe('docs/json.md', () => {
     said.set('show run', show.filter(({ kind }) => kind === 'run'))
     said.set('show history', show.filter(({ kind }) => kind === 'history'))
     said.delete('show')
+    await ask('enqueue', ['enqueue', '--task', 'queued', '--key', 'a'])
+    await ask('why run', ['why', 't:a'])
+    await ask('why task', ['why', 't'])
+    await ask('cancel', ['cancel', 't:e'])
+    await ask('retry', ['retry', 't:a'])
+    await ask('pause', ['pause', 't'])
+    await ask('resume', ['resume', 't'])
+    await ask('actions', ['actions'])
+    said.set('show action', (await ask('show', ['show', 't:e'])).split('\n').map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ kind }) => kind === 'action'))
+    said.delete('show')
+    await ledger.run(['exec', '--task', 'hourly', '--every', '1h', ...sh('exit 3')])
+    await ask('tasks', ['tasks'])
+    await ask('tasks launchers', ['tasks', '--launchers'])
+    await ledger.run(['tasks', 'set', '--task', 'daily', '--every', '1d', '--since', '2026-09-01T00:00:00Z', '--grace', '1s'])
+    await ask('missing', ['missing', '--task', 'daily', '--since', '3d'])
+    await ask('why window', ['why', 'daily:2026-09-20-00:00'])
+    await ask('backfill', ['backfill', '--task', 'daily', '--from', '2026-09-10T00:00:00Z', '--to', '2026-09-12T00:00:00Z', '--dry-run'])
+    await ask('check', ['check'])
     await ask('windows', ['windows', '--every', '1h', '--at', '2026-09-20T10:00:00Z'])
     const store = await openStore(ledger.url)
     await oldWindows(store, 'old', 0, 2, { fence: 0n })

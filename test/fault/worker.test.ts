@@ -130,6 +130,20 @@ eachServerLedger('workers in trouble', (bench, db) => {
     assert.equal(worker.status().state, 'connected', JSON.stringify(events.filter(({ event }) => event === 'degraded')))
   })
 
+  it('cases 75 and 108: handlers that hold every connection of the ledger for longer than a lease cost no lease, and the worker says that it is well', async (t) => {
+    const [ledger, task] = [await openLedger(bench.url), bench.task()]
+    t.after(() => ledger.close())
+    await ledger.enqueueMany(task, Array.from({ length: 8 }, (_, nth) => ({ key: String(nth), queue: task })))
+    const { worker, ended, events } = await startWorker(t, ledger, { queues: [task], concurrency: 8, lease: '4s', handlers: { [task]: (_: unknown, run: WorkRun) => run.transaction(() => sleep(3_000)) } })
+    await sleep(2_500)
+    assert.equal(worker.status().state, 'connected')
+
+    await ended('completed', 8)
+
+    assert.deepEqual(events.filter(({ event }) => event === 'lost' || event === 'degraded'), [])
+    await allDoneOnce(task, 8)
+  })
+
   it('case 51: a row that somebody has locked holds up nobody but itself', async (t) => {
     const [direct, task] = [await bench.open(), bench.task()]
     await direct.enqueueMany(task, ['locked', 'a', 'b'].map((key) => ({ key, queue: task })))

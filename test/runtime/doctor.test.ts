@@ -76,6 +76,24 @@ eachLedger('doctor', (bench) => {
     await store.db.deleteFrom('task_runs').where('task_name', 'in', [inside, zones]).execute()
   })
 
+  it('two schedules that are both launched are told with who launches them; the line before an edit, and a try at a prompt, are none', async () => {
+    const { store } = bench
+    const seen = async (task: string, rows: readonly (readonly [launcher: string, schedule: string, first: string, last: string])[]) => {
+      await bench.claim(request(task, 'a', { concurrencyKey: null }))
+      for (const [launcher, schedule, first, last] of rows) await store.db.insertInto('task_launchers').values({ task_name: task, host: 'web-1', launcher, schedule, zone: 'UTC', first_seen_at: store.instant(new Date(first)), last_seen_at: store.instant(new Date(last)) }).execute()
+    }
+    const [rivals, edited, tried] = [bench.task(), bench.task(), bench.task()]
+    await seen(rivals, [['cron', '0 1 * * *', '2026-09-01T01:00:00Z', '2026-09-20T01:00:00Z'], ['systemd', '0 2 * * *', '2026-09-10T02:00:00Z', '2026-09-19T02:00:00Z']])
+    await seen(edited, [['cron', '0 1 * * *', '2026-09-01T01:00:00Z', '2026-09-10T01:00:00Z'], ['cron', '0 2 * * *', '2026-09-11T02:00:00Z', '2026-09-19T02:00:00Z']])
+    await seen(tried, [['cron', '0 1 * * *', '2026-09-01T01:00:00Z', '2026-09-20T01:00:00Z'], ['tty', '0 2 * * *', '2026-09-10T02:00:00Z', '2026-09-10T02:00:00Z']])
+
+    const found = await look(bench.url)
+
+    assert.match(found.get(`schedules of ${rivals}`)!.said, /^0 [12] \* \* \* \(UTC\) by \w+ on web-1 and 0 [12] \* \* \* \(UTC\) by \w+ on web-1$/)
+    assert.deepEqual([found.has(`schedules of ${edited}`), found.has(`schedules of ${tried}`)], [false, false])
+    await store.db.deleteFrom('task_launchers').execute()
+  })
+
   it('a schema that is not there is a problem with what to do, and what needs it is left out', async () => {
     const found = await look(await bench.db.url())
     assert.deepEqual([states(found), found.get('schema')!.todo], [{ schema: 'problem' }, 'runledger migrate'])

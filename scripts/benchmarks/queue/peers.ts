@@ -72,7 +72,7 @@ export function pgBoss(mode: string, url: string): Side {
     },
     enqueueOne: async (id) => void (await boss.send('job', { id })),
     async work(done) {
-      await boss.work('job', { batchSize: 500, localConcurrency: 4, pollingIntervalSeconds: 0.5, burstWhenBatchFull: mode === 'fast' }, async (batch) => {
+      await boss.work('job', { batchSize: 500, localConcurrency: 4, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 0.5, burstWhenBatchFull: mode === 'fast' }, async (batch) => {
         for (const { data } of batch) done(data.id)
       })
     },

@@ -20,16 +20,17 @@ interface Verb {
   readonly name: string
   readonly summary: string
   readonly help: string
+  readonly example: string
   readonly options?: Command['options']
   /** @returns what the line of JSON says beside who it was */
   speak(claim: Claim, flags: FlagValues, ref: ClaimRef): Promise<{ readonly status: string; readonly [field: string]: unknown }>
 }
 
-function command({ name, summary, help, options = {}, speak }: Verb): Command {
+function command({ name, summary, help, example, options = {}, speak }: Verb): Command {
   return {
     name,
     summary,
-    help: `${help}${WHICH}`,
+    help: `${help}${WHICH}\nExample: ${example}\n`,
     options: { ...CLAIM_FLAG, ...options },
     async run({ flags, words }, io) {
       if (words.length > 0) throw invalidOption(name, `takes no word, got ${JSON.stringify(words[0]!.slice(0, 40))}`)
@@ -44,6 +45,7 @@ function command({ name, summary, help, options = {}, speak }: Verb): Command {
 export const heartbeatCommand = command({
   name: 'heartbeat',
   summary: 'renew the lease of a claim',
+  example: 'RUNLEDGER_CLAIM=$claim runledger heartbeat || exit',
   help: `
 Usage: runledger heartbeat [--claim JSON]
 
@@ -59,6 +61,7 @@ Exits with 72 when an operator has cancelled the run: stop, then call 'runledger
 export const completeCommand = command({
   name: 'complete',
   summary: 'record that a claimed run is done',
+  example: 'RUNLEDGER_CLAIM=$claim runledger complete',
   help: `
 Usage: runledger complete [--claim JSON]
 
@@ -73,6 +76,7 @@ Records that the run is done. It never runs again.
 export const failCommand = command({
   name: 'fail',
   summary: 'record that a claimed run failed',
+  example: `RUNLEDGER_CLAIM=$claim runledger fail --error 'the feed answered 503'`,
   help: `
 Usage: runledger fail [--error TEXT] [--exit-code N] [--final] [--claim JSON]
 
@@ -93,6 +97,7 @@ Records that this attempt failed. With attempts left (claim --max-attempts) the 
 const releaseOwn = command({
   name: 'release',
   summary: 'give a claimed run back, or free one of a dead holder',
+  example: `runledger release daily_news:2026-09-20-18:00 --force --because 'server-02 burned down'`,
   help: `
 Usage: runledger release [--claim JSON]
        runledger release KEY [--force] [--because TEXT] [--by NAME] [--json]
@@ -116,6 +121,6 @@ its writes are refused, and it is told so. What was done, by whom and why is rec
 
 export const releaseCommand: Command = {
   ...releaseOwn,
-  help: `${releaseOwn.help.trimEnd()}\nWith a KEY also: 1 there is no such run; 73 refused, and nothing was changed.\n`,
+  help: releaseOwn.help.replace('lost: somebody else', 'lost (with a KEY: 1 no such run, 73 refused): somebody else'),
   run: (invocation, io) => (invocation.words.length > 0 ? releaseByHand(invocation, io) : releaseOwn.run(invocation, io)),
 }

@@ -28,6 +28,8 @@ import { STOPPING, WorkRun } from './work-run.ts'
 export interface WorkerParts {
   /** Connections of the worker's own: handlers that hold all of the ledger's do not stop it. */
   readonly store: Store
+  /** What handlers do goes over the ledger's connections. */
+  readonly handlerStore: Store
   readonly closeStore: () => Promise<void>
   readonly pacemaker: Pacemaker
   readonly observer: Observer
@@ -141,7 +143,7 @@ export class Worker {
     const { runs, seen } = await this.#health.ask(() => takeBatch(store, { queue, limit, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }))
     this.#unsure = false
     if (runs.length === 0) return seen === limit
-    const scene = { store, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
+    const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
     for (const run of taken) this.#held.set(run.name, run)
     this.#group.hold(taken.map((run) => ({ of: holderOf(run), claimedAt })))
