@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Throwaway PostgreSQL, MariaDB and MySQL servers on free loopback ports; everything they write stays in one folder.
 #   scripts/servers.sh start [--owner PID] DIR [postgres|mariadb|mysql …]   all three by default. Prints RUNLEDGER_TEST_…=URL lines,
-#                                              and RUNLEDGER_TEST_MISSING=mysql when MySQL could not be fetched.
+#                                              and RUNLEDGER_TEST_MISSING=mysql when MySQL could not be fetched. `pgbouncer` after
+#                                              `postgres` is PgBouncer in transaction mode in front of it.
 #   scripts/servers.sh restart DIR NAME        stops one in order and begins it again, with its data and on its port.
 #   scripts/servers.sh stop DIR                ends what start began in DIR, at whatever point it is.
 # With --owner they also end, data included, within seconds of the death of that process, however it dies.
+# RUNLEDGER_POSTGRES=18 takes that major version from npm in place of Debian's.
 # The URLs are an administrator's, who may create databases and users. What was committed does not survive a crash of the machine,
 # as tests want it; RUNLEDGER_DURABLE=1 leaves each server its ordinary durability, as benchmarks want it.
 # Zone, collation and character set are none that the product may rely on, so that a query which does is found out.
@@ -25,7 +27,7 @@ main() {
     restart) restart "$dir" "$1" ;;
     stop) stop "$dir" ;;
     start-one) start_one "$dir" "$1" ;;                     # by start, in a session of its own
-    watch) tail --pid="$1" -f /dev/null; stop "$dir"; rm -rf "$dir"/{postgres,mariadb,mysql} ;; # by start
+    watch) tail --pid="$1" -f /dev/null; stop "$dir"; rm -rf "$dir"/{postgres,pgbouncer,mariadb,mysql} ;; # by start
     *) die "unknown command: $command" ;;
   esac
 }
@@ -132,7 +134,7 @@ free_port() {
 wait_ready() { # PID: the server says so itself, after it has bound its port
   local turn
   for ((turn = 0; turn < 1200; turn++)); do
-    if grep -qsE 'ready (for|to accept) connections' "$home/server.log"; then return 0; fi
+    if grep -qsE 'ready (for|to accept) connections|process up: PgBouncer' "$home/server.log"; then return 0; fi
     kill -0 "$1" 2>/dev/null || return 1
     sleep 0.05
   done
@@ -143,14 +145,29 @@ wait_ready() { # PID: the server says so itself, after it has bound its port
 as_postgres() { if [ "$EUID" = 0 ]; then exec setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; else exec "$@"; fi; }
 
 postgres_prepare() {
-  debian_packages "${needs_postgres[@]}"
-  bin=$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -1)
+  case ${RUNLEDGER_POSTGRES:-} in
+    '') debian_packages "${needs_postgres[@]}"; bin=$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -1) ;;
+    18) newer_postgres "$RUNLEDGER_POSTGRES" ;;
+    *) die "RUNLEDGER_POSTGRES: no such version: $RUNLEDGER_POSTGRES" ;;
+  esac
   "$bin/postgres" --version >"$home/version"
   printf '%s' "$password" >"$home/password"
   [ "$EUID" != 0 ] || chown postgres: "$home" "$home/password"
   cd "$home" # postgres must be able to read its working directory
   (as_postgres "$bin/initdb" -D "$home/data" -U app -A scram-sha-256 --pwfile="$home/password" --no-sync \
     -E UTF8 --locale=C.UTF-8 --locale-provider=icu --icu-locale=en-US)
+}
+# Copied, because the user that it runs as need not be able to read this checkout; its packages come without the links of its libraries.
+newer_postgres() { # MAJOR
+  local arch=x64; [ "$(uname -m)" = x86_64 ] || arch=arm64
+  packages_of tools/postgres-matrix
+  rm -rf "$home/server"; cp -r "$root/tools/postgres-matrix/node_modules/postgres$1-$arch/native" "$home/server"
+  node -e '
+    const [, folder] = process.argv
+    for (const { source, target } of JSON.parse(fs.readFileSync(`${folder}/pg-symlinks.json`))) {
+      fs.symlinkSync(path.basename(source), path.join(folder, path.relative("native", target)))
+    }' "$home/server"
+  bin=$home/server/bin
 }
 postgres_run() {
   local switch=off; [ -z "$durable" ] || switch=on
@@ -159,6 +176,39 @@ postgres_run() {
     -c max_connections=400 -c shared_buffers=128MB -c max_wal_size=1GB -c timezone=Asia/Kathmandu
 }
 postgres_url() { echo "postgres://app:$password@127.0.0.1:$port/postgres"; }
+
+# In transaction mode: a client has a session of the server for the length of a transaction, and seldom the same one twice.
+# It asks the server for the passwords of users, and signs in as them, so that users of a test's own come through.
+pgbouncer_prepare() {
+  debian_packages "${needs_pgbouncer[@]}"
+  PATH=$PATH:/usr/sbin
+  pgbouncer --version | head -1 >"$home/version"
+  local server=$home/../postgres turn
+  for ((turn = 0; turn < 1200; turn++)); do [ ! -s "$server/url" ] || break; sleep 0.05; done
+  read -r user password server_port < <(sed -nE 's#^postgres://([^:]+):([^@]+)@[^:]+:([0-9]+)/.*#\1 \2 \3#p' "$server/url")
+  echo "\"$user\" \"$password\"" >"$home/users"
+  [ "$EUID" != 0 ] || chown postgres: "$home" "$home/users"
+}
+pgbouncer_run() {
+  cat >"$home/pgbouncer.ini" <<END
+[databases]
+* = host=127.0.0.1 port=$server_port
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $port
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = $home/users
+auth_user = $user
+pool_mode = transaction
+default_pool_size = 8
+server_idle_timeout = 5
+max_client_conn = 1000
+END
+  [ "$EUID" != 0 ] || chown postgres: "$home/pgbouncer.ini"
+  as_postgres pgbouncer "$home/pgbouncer.ini"
+}
+pgbouncer_url() { echo "postgres://$user:$password@127.0.0.1:$port/postgres"; }
 
 mariadb_prepare() {
   PATH=$PATH:/usr/sbin

@@ -7,6 +7,8 @@ root=${root%/scripts/*}
 # What the tests use, as what-must-be-there=Debian-package; the one place to add to. A path is looked for, a word is looked up
 # in PATH. MariaDB's and MySQL's "core" packages hold the programs without a service that would start on the usual port.
 needs_postgres=('/usr/lib/postgresql/*/bin/initdb=postgresql')
+needs_pgbouncer=('pgbouncer=pgbouncer')
+needs_galera=('mariadbd=mariadb-server-core' '/usr/bin/wsrep_sst_rsync=mariadb-server' '/usr/lib/galera/libgalera_smm.so=galera-4' 'rsync=rsync' 'socat=socat' 'lsof=lsof')
 needs_mariadb=('mariadbd=mariadb-server-core' 'my_print_defaults=mariadb-client-core')
 needs_tools=('php=php-cli' 'cron=cron' 'faketime=faketime' 'pgbouncer=pgbouncer' 'ps=procps' 'setpriv=util-linux' 'git=git'
   '/usr/lib/*/libatomic.so.1=libatomic1') # Node 26 needs it

@@ -21,6 +21,7 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [1053, 'the server is shutting down'],
   [1114, 'the disk of the server is full'],
   [1129, 'the server blocked this host'],
+  [1180, 'the server could not commit'],
   [1203, 'the server has no connection left for this user'],
   [1226, 'the server has no connection left for this user'],
   [1290, 'the database is read-only'],

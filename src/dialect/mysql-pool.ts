@@ -1,24 +1,31 @@
-/** The pool of mysql2 as Kysely wants it, which throws away what failed under us and can be cut off. */
+/** The pool of mysql2 as Kysely wants it, which throws away what failed under us, knows several servers, and can be cut off. */
 import type { Socket } from 'node:net'
+import { callbackify } from 'node:util'
 import type { MysqlPool, MysqlPoolConnection } from 'kysely'
 import type { Pool, PoolConnection, PoolOptions } from 'mysql2'
 import type { ConnectOptions } from './connect-options.ts'
 import { connectionProblem } from './mysql-errors.ts'
+import { OneOf } from './one-of.ts'
 import { tlsOptions } from './tls.ts'
-import type { ServerAddress } from './url.ts'
+import { eachAddress, type ServerAddress } from './url.ts'
 
-/** @returns the pool, and how to close its sockets whatever the server says */
+/** @returns the pool, and how to close its sockets whatever the servers say */
 export async function openPool(address: ServerAddress, options: ConnectOptions): Promise<{ pool: MysqlPool; cut(): void }> {
   const { createPool } = await import('mysql2')
-  const pool = createPool(poolOptions(address, options))
+  const addresses = eachAddress(address)
+  // One that swallows every word must leave time for the others.
+  const each = { ...options, connectTimeoutMs: Math.ceil(options.connectTimeoutMs / addresses.length) }
+  const pools = addresses.map((one) => createPool(poolOptions(one, each)))
   const sockets = new Set<Socket>()
-  pool.on('connection', (connection) => {
-    // The driver itself never destroys one: it says that it is done, and the socket stays until the server has answered.
-    const { stream } = connection as unknown as { stream: Socket }
-    sockets.add(stream)
-    stream.once('close', () => sockets.delete(stream))
-  })
-  return { pool: discarding(pool, options.statementTimeoutMs), cut: () => sockets.forEach((socket) => socket.destroy()) }
+  for (const pool of pools) {
+    pool.on('connection', (connection) => {
+      // The driver itself never destroys one: it says that it is done, and the socket stays until the server has answered.
+      const { stream } = connection as unknown as { stream: Socket }
+      sockets.add(stream)
+      stream.once('close', () => sockets.delete(stream))
+    })
+  }
+  return { pool: discarding(pools, options.statementTimeoutMs), cut: () => sockets.forEach((socket) => socket.destroy()) }
 }
 
 function poolOptions(address: ServerAddress, options: ConnectOptions): PoolOptions {
@@ -44,15 +51,45 @@ function poolOptions(address: ServerAddress, options: ConnectOptions): PoolOptio
 }
 
 /** The pool as Kysely wants it; a connection that failed under us is destroyed, not handed to the next query. */
-function discarding(pool: Pool, timeout: number): MysqlPool {
+function discarding(pools: readonly Pool[], timeoutMs: number): MysqlPool {
+  const servers = new OneOf(pools, connectionProblem)
+  const writable = new WeakSet<object>()
+  const connect = async (pool: Pool) => {
+    const connection = await connectionOf(pool)
+    const wrapped = discardingConnection(connection, timeoutMs)
+    if (pools.length > 1 && !writable.has(connection)) await requireWritable(wrapped)
+    writable.add(connection)
+    return wrapped
+  }
   return {
-    end: (callback) => pool.end(callback),
-    getConnection(callback) {
-      pool.getConnection((error: NodeJS.ErrnoException | null, connection: PoolConnection) => {
-        if (error) callback(error, undefined as never)
-        else callback(null, discardingConnection(connection, timeout))
-      })
-    },
+    end: callbackify(async () => void (await Promise.all(pools.map(endOf)))),
+    getConnection: callbackify(() => servers.reach(connect)),
+  }
+}
+
+function connectionOf(pool: Pool): Promise<PoolConnection> {
+  return new Promise((resolve, reject) => pool.getConnection((error, connection) => (error ? reject(error) : resolve(connection))))
+}
+
+function endOf(pool: Pool): Promise<void> {
+  return new Promise((resolve, reject) => pool.end((error) => (error ? reject(error) : resolve())))
+}
+
+type Shown = readonly { readonly Value: string }[]
+type Standing = readonly [readonly [{ readonly readOnly: number }], Shown, Shown]
+
+/** A replica takes connections too, and would refuse the first write on each; so does a node of Galera outside its cluster. */
+async function requireWritable(connection: MysqlPoolConnection): Promise<void> {
+  try {
+    const [[replica], cluster, ready] = await new Promise<Standing>((resolve, reject) => {
+      connection.query(`select @@global.read_only as readOnly; show global variables like 'wsrep_on'; show global status like 'wsrep_ready'`, [], (error, result) => (error ? reject(error as Error) : resolve(result as unknown as Standing)))
+    })
+    if (Number(replica.readOnly) === 1) throw Object.assign(new Error('this server is read-only'), { errno: 1290 })
+    // A MariaDB that stands alone is not ready for a cluster either.
+    if (cluster[0]?.Value === 'ON' && ready[0]?.Value === 'OFF') throw Object.assign(new Error('this node is not part of its cluster'), { errno: 1047 })
+  } catch (error) {
+    connection.destroy()
+    throw error
   }
 }
 

@@ -1,10 +1,9 @@
 /** What of a PostgreSQL server and of the way to it matters to a ledger. */
-import { sql, type Kysely } from 'kysely'
-import type { Pool } from 'pg'
+import { sql, type Kysely, type PostgresPool } from 'kysely'
 import { ok, problem, type Checkup } from '../model/checkup.ts'
 import type { LedgerNames } from './ledger-names.ts'
 
-export async function examinePostgres(db: Kysely<unknown>, pool: Pool, names: LedgerNames, schema: string): Promise<Checkup[]> {
+export async function examinePostgres(db: Kysely<unknown>, pool: PostgresPool, names: LedgerNames, schema: string): Promise<Checkup[]> {
   const { rows } = await sql<{ version: string; isolation: string; style: string; zone: string }>`
     select current_setting('server_version') as version, current_setting('default_transaction_isolation') as isolation,
       current_setting('DateStyle') as style, current_setting('TimeZone') as zone`.execute(db)
@@ -32,12 +31,11 @@ async function collations(db: Kysely<unknown>, names: LedgerNames, schema: strin
 }
 
 /** The driver was given the pid of whoever it talks to; the server knows its own. */
-async function wayTo(pool: Pool): Promise<Checkup> {
+async function wayTo(pool: PostgresPool): Promise<Checkup> {
   const client = await pool.connect()
   try {
-    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-    const { processID } = client as unknown as { processID: number | null }
-    if (processID === rows[0]!.pid) return ok('pooler', 'the connection goes to the server itself')
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid', [])
+    if (client.processID === rows[0]!.pid) return ok('pooler', 'the connection goes to the server itself')
     return ok('pooler', 'a pooler (such as PgBouncer) stands in between; nothing of the ledger relies on a session')
   } finally {
     client.release()

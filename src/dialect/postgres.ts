@@ -1,7 +1,5 @@
 /** PostgreSQL: what it does its own way. */
-import { Kysely, PostgresDialect, sql, type PostgresPool, type PostgresPoolClient, type RawBuilder } from 'kysely'
-import type { ClientConfig, PoolClient, PoolConfig } from 'pg'
-import { LedgerError } from '../model/errors.ts'
+import { Kysely, PostgresDialect, sql, type RawBuilder } from 'kysely'
 import { borrowFor } from './caller-connection.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import type { Ddl } from './ddl.ts'
@@ -11,32 +9,24 @@ import { goodbye } from './goodbye.ts'
 import { FENCED_RESOURCES, guardFence } from './fence-guard.ts'
 import type { LedgerNames } from './ledger-names.ts'
 import { examinePostgres } from './postgres-checkup.ts'
-import { connectionProblem, diagnose as diagnosed } from './postgres-errors.ts'
+import { diagnose as diagnosed } from './postgres-errors.ts'
 import { batchVerbs } from './postgres-batch.ts'
 import { listen } from './postgres-listen.ts'
-import { OFTEN, preparing } from './postgres-prepared.ts'
-import { deniedIn, missingRights, postgresGrants } from './postgres-rights.ts'
+import { openPool } from './postgres-pool.ts'
+import { OFTEN } from './postgres-prepared.ts'
+import { postgresGrants } from './postgres-rights.ts'
 import { outwaitWriters } from './postgres-writers.ts'
 import { retryTransient } from './retry.ts'
-import { tlsOptions } from './tls.ts'
 import { placeOf, type ServerAddress } from './url.ts'
 
-const TIMESTAMPTZ = 1184
-const INT8 = 20
-const JSON_TEXT = 114
 /** Any constant of our own: two migrations of two ledgers in one database may well take turns. */
 const MIGRATION_LOCK = 7_205_759_403
 
 export async function postgres<Tables>(address: ServerAddress, names: LedgerNames, options: ConnectOptions): Promise<Dialect<Tables>> {
-  const { default: pg } = await import('pg')
   const schema = address.schema ?? 'public'
   const diagnose: Dialect['diagnose'] = (error) => diagnosed(error, names, schema)
-  const pool = new pg.Pool(poolConfig(address, options, pg.types))
-  const connections = new Set<PoolClient>()
-  pool.on('connect', (client) => connections.add(client))
-  pool.on('remove', (client) => connections.delete(client))
-  pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
-  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: discarding(pool, schema) }), ...(options.log && { log: options.log }) })
+  const { pool, newClient, cut } = await openPool(address, schema, options)
+  const plain = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), ...(options.log && { log: options.log }) })
   const db = names.on(plain.withSchema(schema))
 
   const table = (name: string) => sql`${sql.id(schema, names.full(name))}`
@@ -51,7 +41,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     on: async (connection) => names.on((await borrowFor<Tables>('postgres', connection)).withSchema(schema)),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
     outwaitClaims: () => outwaitWriters(db as Kysely<unknown>, schema, names.full('task_runs')),
-    ...batchVerbs<Tables>(table, `${schema}.${names.prefix}`, (heard) => listen(() => new pg.Client(clientConfig(address, options)), `${schema}.${names.prefix}`, heard)),
+    ...batchVerbs<Tables>(table, `${schema}.${names.prefix}`, (heard) => listen(newClient, `${schema}.${names.prefix}`, heard)),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock?.offsetMs ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),
@@ -68,7 +58,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
         await createSchema(tx, schema)
         return work(tx)
       }),
-    close: () => goodbye(() => db.destroy(), () => connections.forEach((client) => client.connection.stream.destroy())),
+    close: () => goodbye(() => db.destroy(), cut),
   }
   return dialect
 }
@@ -96,80 +86,6 @@ async function insertFenced<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'
 async function createSchema<Tables>(tx: Kysely<Tables>, schema: string): Promise<void> {
   const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(tx)
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(tx)
-}
-
-function clientConfig(address: ServerAddress, options: ConnectOptions): ClientConfig {
-  return {
-    host: address.host,
-    port: address.port,
-    ...(address.user !== undefined && { user: address.user }),
-    ...(address.password !== undefined && { password: address.password }),
-    ...(address.database !== undefined && { database: address.database }),
-    ssl: tlsOptions(address.tls, address.host),
-    connectionTimeoutMillis: options.connectTimeoutMs,
-    query_timeout: options.statementTimeoutMs,
-    keepAlive: true,
-    application_name: 'runledger',
-  }
-}
-
-function poolConfig(address: ServerAddress, options: ConnectOptions, types: typeof import('pg').types): PoolConfig {
-  return {
-    ...clientConfig(address, options),
-    max: options.poolMax,
-    idleTimeoutMillis: 30_000,
-    types: { getTypeParser: (oid: number, format?: 'text' | 'binary') => parserOf(types, oid, format) },
-  }
-}
-
-// int8 comes as text from the driver unless told otherwise; a fence above 2^53 must not be rounded.
-function parserOf(types: typeof import('pg').types, oid: number, format?: 'text' | 'binary'): (text: string) => unknown {
-  if (oid === INT8) return BigInt
-  if (oid === TIMESTAMPTZ) return readTimestamp
-  if (oid === JSON_TEXT) return (text) => text // Parsed by the driver, JSON's null could not be told from no value.
-  return types.getTypeParser(oid, format as 'text')
-}
-
-// No SET could change the style for good: behind a transaction pooler the next statement is on another session.
-function readTimestamp(text: string): Date {
-  if (!/^\d{4,}-/.test(text)) throw new LedgerError('DATABASE_UNAVAILABLE', 'DateStyle is not ISO for this user or database; set it to ISO (alter role … set datestyle to iso)', { retryable: false })
-  return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
-}
-
-/**
- * The pool as Kysely wants it, with one thing added: a connection that failed under us (reset, timed out while a black
- * hole swallowed it) is thrown away when released, not handed to the next query.
- */
-function discarding(pool: import('pg').Pool, schema: string): PostgresPool {
-  const send = preparing()
-  return {
-    Client: undefined as never,
-    options: {},
-    end: () => pool.end(),
-    async connect(): Promise<PostgresPoolClient> {
-      const client = await pool.connect()
-      let broken: unknown
-      const onError = (error: Error) => void (broken ??= error) // A checked-out client that dies while idle would otherwise crash us.
-      client.on('error', onError)
-      return {
-        query: (async (text: string, parameters: unknown[]) => {
-          if (broken !== undefined) throw broken // A rollback would wait as long again.
-          try {
-            return await send(client, text, parameters)
-          } catch (error) {
-            if (error instanceof Error && connectionProblem(error) !== undefined) broken ??= error
-            const denied = deniedIn(error)
-            if (denied) Object.assign(error as Error, { missing: await missingRights((query, values) => pool.query(query, [...values]), denied, schema, text).catch(() => []) }) // What is denied is known without it.
-            throw error
-          }
-        }) as unknown as PostgresPoolClient['query'],
-        release() {
-          client.off('error', onError)
-          client.release(broken !== undefined)
-        },
-      }
-    },
-  }
 }
 
 function ddl(table: (name: string) => RawBuilder<unknown>, names: LedgerNames): Ddl {

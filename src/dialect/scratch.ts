@@ -48,14 +48,14 @@ async function execute(url: string, statement: RawBuilder<unknown>): Promise<voi
   }
 }
 
-function withParameter(text: string, name: string, value: string): string {
-  const url = new URL(text)
-  url.searchParams.set(name, value)
-  return url.href
+// As text: what names several hosts is no URL to Node.
+function withParameter(url: string, name: string, value: string): string {
+  const [place = '', query] = url.split('?')
+  const parameters = new URLSearchParams(query)
+  parameters.set(name, value)
+  return `${place}?${parameters.toString()}`
 }
 
-function withPath(text: string, database: string): string {
-  const url = new URL(text)
-  url.pathname = `/${database}`
-  return url.href
+function withPath(url: string, database: string): string {
+  return url.replace(/^([^:]+:\/\/[^/?]*)[^?]*/, `$1/${database}`)
 }

@@ -1,10 +1,15 @@
 /** Database URLs, read in one way for all drivers, with errors that never repeat a part that may be a secret. */
 import { invalidOption } from '../model/errors.ts'
 
-export interface ServerAddress {
+export interface ServerPlace {
   /** Host name, address, or the folder of a Unix socket (it starts with a slash). */
   readonly host: string
   readonly port: number
+}
+
+export interface ServerAddress extends ServerPlace {
+  /** Further servers of the same database (standbys, nodes of a cluster), for when the one before does not take us. */
+  readonly others: readonly ServerPlace[]
   readonly user: string | undefined
   readonly password: string | undefined
   readonly database: string | undefined
@@ -61,15 +66,18 @@ function sqlitePath(rest: string): string {
 }
 
 function serverAddress(text: string, defaultPort: number): ServerAddress {
-  const url = parse(text)
+  const urls = urlPerHost(text).map(parse)
+  const url = urls[0]!
   if (url.hash !== '') throw invalidOption('db', "the URL has a '#': percent-encode it as %23")
   const query = queryOf(url.searchParams)
   const socketFolder = query.take('host') ?? query.take('socket')
-  const host = socketFolder ?? (decode('host', url.hostname.replace(/^\[(.*)\]$/, '$1')) || '127.0.0.1')
+  if (urls.length > 1 && socketFolder !== undefined) throw invalidOption('db', "'host' and 'socket' cannot stand beside several hosts; write each socket's folder in the list, percent-encoded")
+  const [first, ...others] = urls.map((one) => placeIn(one, defaultPort, socketFolder))
   ignoreDriverWords(query)
+  checkSession(query.take('target_session_attrs'))
   const address: ServerAddress = {
-    host,
-    port: url.port === '' ? defaultPort : Number(url.port),
+    ...first!,
+    others,
     user: decode('user', url.username) || undefined,
     password: decode('password', url.password) || undefined,
     database: decode('database', url.pathname.replace(/^\//, '')) || undefined,
@@ -79,6 +87,20 @@ function serverAddress(text: string, defaultPort: number): ServerAddress {
   }
   query.refuseRest()
   return address
+}
+
+/** `scheme://user@a,b/db` as one URL for each of its hosts, so that each is read like a single one. */
+function urlPerHost(text: string): string[] {
+  const [, before = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#@]*)([^]*)$/i.exec(text) ?? []
+  const list = hosts.split(',')
+  if (list.length === 1) return [text]
+  if (list.some((host) => /^(:|$)/.test(host))) throw invalidOption('db', 'has an empty host among several')
+  return list.map((host) => `${before}${host}${rest}`)
+}
+
+function placeIn(url: URL, defaultPort: number, socketFolder: string | undefined): ServerPlace {
+  const host = socketFolder ?? (decode('host', url.hostname.replace(/^\[(.*)\]$/, '$1')) || '127.0.0.1')
+  return { host, port: url.port === '' ? defaultPort : Number(url.port) }
 }
 
 /** The '@' that ends the password comes before any '/', '?' or '#'; a later one means that a part of the password would count as something else. */
@@ -134,6 +156,12 @@ function checkTimeZone(zone: string | undefined): void {
   throw invalidOption('db', 'timezone can only be UTC: the ledger stores instants in UTC and shows them in the zone of the task')
 }
 
+/** As libpq has it; what we want of a server among several anyway. */
+function checkSession(attributes: string | undefined): void {
+  if (attributes === undefined || ['read-write', 'primary'].includes(attributes)) return
+  throw invalidOption('db', 'target_session_attrs can only be read-write or primary: the ledger writes')
+}
+
 const TABLE_PREFIX = /^[a-z0-9_]{0,20}$/
 
 /** Lower case, since some servers fold the names of tables; SQLite keeps the names that begin with its own for itself. */
@@ -152,8 +180,13 @@ function tlsOf(query: Query): Tls {
   throw invalidOption('db', 'sslmode must be disable, require or verify-full')
 }
 
-/** Where a server is, for people: `127.0.0.1:5432/app`. */
+/** One address for each server of the database, in the order they are to be tried. */
+export function eachAddress(address: ServerAddress): ServerAddress[] {
+  return [address, ...address.others].map((place) => ({ ...address, ...place, others: [] }))
+}
+
+/** Where a server is, for people: `127.0.0.1:5432/app`, or `db-1:5432,db-2:5432/app`. */
 export function placeOf(address: ServerAddress): string {
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host
-  return `${host}:${address.port}/${address.database ?? ''}`
+  const places = eachAddress(address).map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
+  return `${places.join(',')}/${address.database ?? ''}`
 }

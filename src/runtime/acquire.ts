@@ -53,19 +53,33 @@ export function acquiredTold(outcome: Acquired | Conflict | Queued): Told {
   return { event: 'conflict', facts: { reason, heldByKey: holder?.taskKey, heldByHost: holder?.host, heldByPid: holder?.pid, heldByInstance: holder?.instanceId } }
 }
 
-/** A claim whose answer was lost is asked for again, and recognised as ours by its instance, unless another launch has it. */
+/**
+ * A claim whose answer was lost is asked for again, and recognised as ours by its instance, unless another launch has it.
+ * It may be carried out as late as between our look and the next try, which then finds the key held: by us.
+ */
 async function tryClaim(store: Store, plan: PlannedLaunch, patienceMs: number): Promise<Acquired | Conflict> {
   const { request } = plan
   let claimedAt = monotonicMs()
   const outcome = await settle(store, patienceMs, async (uncertain) => {
-    const unseen = uncertain ? await readRun(store, request.taskKey) : null
-    const found = unseen?.status === 'processing' && unseen.instanceId === request.instance.id && !unseen.leaseOver ? claimedOf(unseen) : null
-    if (found && !isHeld(found)) return found
-    claimedAt = monotonicMs()
-    return claim(store, request, isDead)
+    const [sentBefore, askedAt] = [claimedAt, monotonicMs()]
+    const unseen = uncertain ? await unseenClaim(store, request) : null
+    if (unseen) return unseen
+    claimedAt = askedAt // An earlier claim that was not there yet may be carried out from now on.
+    const answer = await claim(store, request, isDead)
+    const isLate = uncertain && answer.status === 'conflict' && answer.holder?.instanceId === request.instance.id
+    const late = isLate ? await unseenClaim(store, request) : null
+    if (late) claimedAt = sentBefore // A look at another node may be older than the claim.
+    return late ?? answer
   })
   if (outcome.status !== 'claimed') return outcome
   return hold(outcome) ? { claimed: outcome, claimedAt } : tryClaim(store, plan, patienceMs)
+}
+
+/** A claim of ours that nobody in this process knows of yet. */
+async function unseenClaim(store: Store, { taskKey, instance }: PlannedLaunch['request']): Promise<Claimed | null> {
+  const run = await readRun(store, taskKey)
+  const found = run?.status === 'processing' && run.instanceId === instance.id && !run.leaseOver ? claimedOf(run) : null
+  return found && !isHeld(found) ? found : null
 }
 
 function claimedOf(run: NonNullable<Awaited<ReturnType<typeof readRun>>>): Claimed {

@@ -1,7 +1,8 @@
 /** Why a run or a task is where it is: who holds it and on what evidence, what stands in its way, what was refused. */
+import { isLedgerError } from '../model/errors.ts'
 import { taskKey } from '../model/names.ts'
 import type { HistoryLine, Run } from '../model/run.ts'
-import { scheduleOf, type TaskLauncher } from '../model/task.ts'
+import { scheduleOf, type Task, type TaskLauncher } from '../model/task.ts'
 import type { Schedule } from '../model/window/schedule.ts'
 import { windowAt, windowsBetween, type Window } from '../model/window/window.ts'
 import { readActive, readRun } from '../store/read-run.ts'
@@ -127,8 +128,18 @@ async function whyAbsent(store: Store, key: string): Promise<AbsentReasons | nul
 
 async function scheduled(store: Store, name: string): Promise<Scheduled | null> {
   const task = await readTask(store, name)
-  const schedule = task && scheduleOf(task)
+  const schedule = task && legible(task)
   return schedule && { schedule, launchers: (await listLaunchers(store, name)).slice(0, SHOWN) }
+}
+
+/** One that this host cannot read (another version's, or typed by hand) explains nothing. */
+function legible(task: Task): Schedule | null {
+  try {
+    return scheduleOf(task)
+  } catch (error) {
+    if (isLedgerError(error) && error.code === 'INVALID_OPTION') return null
+    throw error
+  }
 }
 
 /** No zone is further from UTC than this. */

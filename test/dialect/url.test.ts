@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { parseDatabaseUrl, placeOf, type ServerAddress } from '../../src/dialect/url.ts'
+import { eachAddress, parseDatabaseUrl, placeOf, type ServerAddress } from '../../src/dialect/url.ts'
 import { openLedger } from '../../src/runtime/ledger.ts'
 import { migrate } from '../../src/runtime/schema.ts'
 import { eachServer, userUrl } from '../support/each-server.ts'
@@ -38,6 +38,31 @@ describe('url', () => {
     it(`case 106: ${url} is read`, () => {
       const address = addressOf(url)
       assert.deepEqual([address.host, address.port, address.database], [host, port, database])
+    })
+  }
+
+  for (const [url, places] of [
+    ['postgres://u:p@db-1:5433,db-2/app?target_session_attrs=read-write', ['db-1:5433', 'db-2:5432']],
+    ['postgres://u:p@db-1,[::1]:5433,10.0.0.3/app?target_session_attrs=primary', ['db-1:5432', '[::1]:5433', '10.0.0.3:5432']],
+    ['postgres://u:p@%2Ftmp%2Fsockets:5433,%2Ftmp%2Fsockets:5434/app', ['/tmp/sockets:5433', '/tmp/sockets:5434']],
+    ['mysql://u:p,q@node-1,node-2:3307/app', ['node-1:3306', 'node-2:3307']],
+  ] as const) {
+    it(`case 61: ${url} has several servers, in this order`, () => {
+      assert.equal(placeOf(addressOf(url)), `${places.join(',')}/app`)
+      assert.deepEqual(eachAddress(addressOf(url)).map((address) => placeOf(address)), places.map((place) => `${place}/app`))
+    })
+  }
+
+  for (const [url, problem] of [
+    ['postgres://u:p@db-1,,db-2/app', /has an empty host/],
+    ['postgres://u:p@db-1,:5433/app', /has an empty host/],
+    ['postgres://u:p@db-1,db-2:port/app', /is not a valid URL/],
+    ['postgres://u:p@db-1,db-2/app?host=/tmp', /cannot stand beside several hosts/],
+    ['postgres://u:p@db-1,db-2/app?target_session_attrs=any', /can only be read-write or primary/],
+    ['postgres://db-1/app?target_session_attrs=standby', /can only be read-write or primary/],
+  ] as const) {
+    it(`${url} is refused at the door`, () => {
+      assert.throws(() => parseDatabaseUrl(url), { code: 'INVALID_OPTION', message: problem })
     })
   }
 
@@ -104,7 +129,7 @@ describe('url', () => {
         user: fc.constantFrom('user', 'user', '', 'us%er'),
         before: junk,
         after: junk,
-        host: fc.constantFrom('db.example', '127.0.0.1', '[::1]', '[::1', '%2Ftmp', ''),
+        host: fc.constantFrom('db.example', '127.0.0.1', '[::1]', '[::1', '%2Ftmp', '', 'db-1,db-2', 'db-1,', ',[::1]'),
         port: fc.constantFrom('', ':5432', ':x', ':99999'),
         rest: fc.constantFrom('/app', '', '/app?schema=x', '/app?timezone=Mars', '/app#x', '/a%p', '?x=1'),
       })

@@ -24,7 +24,7 @@ it('the README names every conflict reason and every overlap policy', () => {
 })
 
 it('every file that the papers point to is there', () => {
-  for (const paper of ['README.md', 'docs/operators.md', 'docs/errors.md']) {
+  for (const paper of ['README.md', 'docs/operators.md', 'docs/errors.md', 'docs/high-availability.md']) {
     for (const [, target] of read(paper).matchAll(/\]\((?!https?:)([^)#]+)/g)) assert.doesNotThrow(() => read(paper.includes('/') ? `docs/${target}` : target!), `${paper} -> ${target}`)
   }
   for (const [, path] of README.matchAll(/`((?:src|scripts|docs)\/[\w./-]+)/g)) assert.doesNotThrow(() => read(path!), path)

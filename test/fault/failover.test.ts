@@ -26,6 +26,15 @@ onlyOn('postgres', 'fail-over', () => {
     await primary?.remove()
   })
 
+  it('case 61: a URL with both servers reaches the primary, wherever it stands in the list', async () => {
+    for (const hosts of [`${primary.host},${standby.host}`, `${standby.host},${primary.host}`]) {
+      const ledger = await openLedger(`postgres://app@${hosts}/postgres?target_session_attrs=read-write`, { connectTimeout: '2s' })
+      const outcome = await ledger.run({ task: 'either', key: hosts }, () => {})
+      await ledger.close()
+      assert.equal(outcome.status, 'completed')
+    }
+  })
+
   it('case 61: a live owner keeps its run, a dead one is reaped by the age of its lease, and a completed run stays completed', async (t) => {
     const ledger = await openLedger(address.url, { connectTimeout: '20s' })
     const later = await openLedger(address.url, { connectTimeout: '20s', clock: { offsetMs: 60_000 } })
@@ -33,6 +42,8 @@ onlyOn('postgres', 'fail-over', () => {
     await ledger.run({ task: 'done', key: 'a' }, () => {})
     const owner = startFixture(t, 'fault/fixture-job.ts', [address.url, 'live', 'a', '20s'])
     const { claimed: fence } = await owner.says('claimed')
+    const listed = startFixture(t, 'fault/fixture-job.ts', [`postgres://app@${primary.host},${standby.host}/postgres`, 'listed', 'a', '20s'])
+    const { claimed: listedFence } = await listed.says('claimed')
     const dead = await ledger.claim({ task: 'dead', key: 'a', lease: '30s', heartbeat: '10s' })
     assert.ok(dead.status === 'claimed')
 
@@ -44,8 +55,11 @@ onlyOn('postgres', 'fail-over', () => {
     await owner.says('renewed')
     owner.send('complete')
     assert.deepEqual(await owner.says('completed'), { completed: fence })
+    await listed.says('renewed')
+    listed.send('complete')
+    assert.deepEqual(await listed.says('completed'), { completed: listedFence }, 'with both servers in the URL, nothing needs to move')
     assert.deepEqual(await ledger.reap(), [], 'nobody is reaped before the lease is over')
     assert.deepEqual((await later.reap()).map(({ run, now }) => [run.taskKey, now]), [['dead:a', 'pending']])
-    assert.deepEqual((await ledger.runs()).map(({ taskKey, status }) => `${taskKey} ${status}`).toSorted(), ['dead:a pending', 'done:a completed', 'live:a completed'])
+    assert.deepEqual((await ledger.runs()).filter(({ task }) => task !== 'either').map(({ taskKey, status }) => `${taskKey} ${status}`).toSorted(), ['dead:a pending', 'done:a completed', 'listed:a completed', 'live:a completed'])
   })
 })

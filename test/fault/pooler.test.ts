@@ -1,4 +1,4 @@
-/** PgBouncer in transaction mode: no statement of the ledger relies on the session that an earlier one was sent on. */
+/** case 63: PgBouncer in transaction mode: no statement of the ledger relies on the session that an earlier one was sent on. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import type { LedgerError } from '../../src/model/errors.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import type { Checkup } from '../../src/model/checkup.ts'
 import { doctor } from '../../src/runtime/doctor.ts'
@@ -42,12 +43,12 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     assert.deepEqual([executions.length, new Set(executions).size], [200, 200])
   })
 
-  it('migrates, and finds nothing left to do', async () => {
+  it('case 63: migrates, and finds nothing left to do', async () => {
     assert.deepEqual(await migrate(pooler.url), [])
     assert.ok((await migrationStatus(pooler.url)).every(({ appliedAt }) => appliedAt !== null))
   })
 
-  it('claims, renews, meets conflicts, fails, retries and completes', async () => {
+  it('case 63: claims, renews, meets conflicts, fails, retries and completes', async () => {
     const launch = { task: 'news', key: 'a', maxAttempts: 3, backoff: 0 }
     const first = await ledger.claim(launch)
     assert.ok(first.status === 'claimed')
@@ -63,26 +64,42 @@ onlyOn('postgres', 'transaction pooler', (db) => {
     assert.deepEqual((await ledger.show('news:a')).history.map(({ outcome }) => outcome), ['conflict', 'failed', 'completed'])
   })
 
-  it('doctor tells that it stands in between, and that nothing relies on a session', async () => {
+  it('case 63: doctor tells that it stands in between, and that nothing relies on a session', async () => {
     const found = new Map<string, Checkup>()
     for await (const checkup of doctor(pooler.url)) found.set(checkup.check, checkup)
     assert.match(found.get('pooler')!.said, /^a pooler \(such as PgBouncer\) stands in between/)
     assert.deepEqual([...found.values()].filter(({ state }) => state === 'problem'), [])
   })
 
-  it('reaps', async () => {
+  it('case 63: reaps', async () => {
     const lost = await ledger.claim({ task: 'lost', key: 'a' })
     assert.ok(lost.status === 'claimed')
     assert.deepEqual((await later.reap()).map(({ run }) => run.taskKey), ['lost:a'])
     await assert.rejects(lost.complete(), { code: 'LEASE_LOST' })
   })
 
-  it('lets one of many simultaneous launches claim, through fewer sessions than launches', async () => {
+  it('case 65: a launch that waits gets its turn by asking, since no notification would reach it here', async () => {
+    const holder = await ledger.claim({ task: 'turn', key: 'a' })
+    assert.ok(holder.status === 'claimed')
+    const waiting = ledger.claim({ task: 'turn', key: 'b', overlap: 'wait', waitTimeout: '20s' })
+    await sleep(1_500) // Its polls are as far apart as they get.
+    await holder.complete()
+    const completedAt = performance.now()
+    assert.equal((await waiting).status, 'claimed')
+    assert.ok(performance.now() - completedAt < 5_000)
+  })
+
+  it('case 63: lets one of many simultaneous launches claim, through fewer sessions than launches', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => ledger.claim({ task: 'race', key: 'a' })))
     assert.equal(outcomes.filter(({ status }) => status === 'claimed').length, 1)
   })
 
-  it('claims on where a session has never heard of the statement that another one was told to remember', async (t) => {
+  it('case 63: is told in words, and asked once, when the database behind it does not exist', async () => {
+    const nowhere = pooler.url.replace(/\/[^/?]+\?/, '/no_such_database?')
+    await assert.rejects(openLedger(nowhere, { connectTimeout: '5s' }), (error: LedgerError) => error.facts['retryable'] === false && error.message.includes('the database does not exist'))
+  })
+
+  it('case 63: claims on where a session has never heard of the statement that another one was told to remember', async (t) => {
     const other = await openLedger(pooler.url)
     t.after(() => other.close())
     const outcomes = await Promise.all(Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).claim({ task: `often-${n}`, key: 'a' })))

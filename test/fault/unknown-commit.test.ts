@@ -1,14 +1,18 @@
 /** A COMMIT whose answer never comes, or comes as an error: what is done is done once, and nothing is assumed. */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { after, before, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Claim } from '../../src/runtime/claim.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
-import { eachServerLedger } from '../support/each-server.ts'
+import { eachServerLedger, session } from '../support/each-server.ts'
 import { faultProxy, NEVER_ARRIVES, REPLY_LOST, type FaultProxy } from '../support/fault-proxy.ts'
 
 const INSERT_OF_CLAIM = /insert into [^;]*task_runs/
 const COMMIT = /^commit$/
 const CLOSING_UPDATE = /^update \S*task_runs\S* set .status/
+
+const IN_LOCK_WAIT = `select 1 from information_schema.innodb_trx t join information_schema.processlist p on p.id = t.trx_mysql_thread_id where p.db = database() and t.trx_state = 'LOCK WAIT'`
 
 /** Rolled back for certain, in the words of each server; a cluster says so at COMMIT too. */
 const ROLLED_BACK = { postgres: ['40001', '40P01'], mariadb: ['1213', '1020'], mysql: ['1213', '1205'] }
@@ -16,7 +20,8 @@ const ROLLED_BACK = { postgres: ['40001', '40P01'], mariadb: ['1213', '1020'], m
 /** Nothing is carried out, and it may be later. */
 const DISK_FULL = { postgres: ['53100', '58030', '53200'], mariadb: ['1021', '1114', '1026'], mysql: ['1021', '1114', '1041'] }
 
-eachServerLedger('unknown commit', (bench, { name }) => {
+eachServerLedger('unknown commit', (bench, db) => {
+  const { name } = db
   let proxy: FaultProxy
   let ledger: Ledger
   let hasty: Ledger
@@ -31,6 +36,16 @@ eachServerLedger('unknown commit', (bench, { name }) => {
     await hasty.close()
     await proxy.close()
   })
+
+  /** Resolves when this many statements on the database wait for a lock. */
+  async function locksAwaited(count: number): Promise<void> {
+    const waiting = {
+      postgres: `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      mariadb: IN_LOCK_WAIT,
+      mysql: IN_LOCK_WAIT,
+    }[name]
+    while ((await db.admin(waiting, bench.url)).length < count) await sleep(20)
+  }
 
   async function claimed(launch: { task: string; key: string; maxAttempts?: number; backoff?: number }): Promise<Claim> {
     const claim = await ledger.claim(launch)
@@ -47,6 +62,34 @@ eachServerLedger('unknown commit', (bench, { name }) => {
     assert.deepEqual([run?.instanceId, run?.attempt, run?.fence], [ledger.instance.id, 1, claim.fence])
     assert.equal(history.length, 1)
     await claim.complete()
+  })
+
+  it('a claim that is carried out only after its launch has looked for it is recognised as ours', async (t) => {
+    const task = bench.task()
+    await ledger.run({ task, key: 'before' }, () => {})
+    const other = await session(bench.url)
+    t.after(() => other.end())
+    await other.query('begin')
+    await other.query(`update task_fences set counter = counter where scope = '${task}'`)
+    const arrived = new EventEmitter()
+    proxy.onStatement = (text) => void (INSERT_OF_CLAIM.test(text) && arrived.emit('claim'))
+    t.after(() => void (proxy.onStatement = () => undefined))
+
+    const sent = once(arrived, 'claim')
+    const claiming = claimed({ task, key: 'a' })
+    await sent
+    await locksAwaited(1)
+    const sentAgain = once(arrived, 'claim')
+    proxy.reset()
+    await sentAgain
+    await locksAwaited(2)
+    await other.query('commit')
+
+    const claim = await claiming
+    const { run } = await ledger.show(claim.taskKey)
+    assert.deepEqual([run?.instanceId, run?.attempt, run?.fence], [ledger.instance.id, 1, claim.fence])
+    await claim.complete()
+    assert.deepEqual(await bench.outcomes(claim.taskKey), [])
   })
 
   it('a claim that never arrived is made once', async () => {

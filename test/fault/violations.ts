@@ -2,7 +2,7 @@
 import type { Row, TestDatabase } from '../support/databases.ts'
 
 /** Every contradiction in the ledger, with the key it is about. (An enqueued run without a concurrency key counts its fences in itself.) The same SQL on every database, past the product. */
-export function violations(db: TestDatabase, url: string): Promise<Row[]> {
+export function violations(db: Pick<TestDatabase, 'admin'>, url: string): Promise<Row[]> {
   return db.admin(
     `select 'processing without its concurrency key' as problem, task_key from task_runs
        where status = 'processing' and concurrency_key is not null and (active_key is null or active_key <> concurrency_key)

@@ -17,8 +17,8 @@ export interface TestDatabase {
   /** A new, empty database of its own at every call; it is dropped after the suite. */
   url(): Promise<string>
   /**
-   * Runs raw SQL past the product, in the database that url() gave last or in the one named. Several statements may be joined by `;`: the rows
-   * are the last one's. Numbers are numbers on every database; instants are what the driver makes of them.
+   * Runs raw SQL past the product, and past a pooler, in the database that url() gave last or in the one named. Several statements may be joined
+   * by `;`: the rows are the last one's. Numbers are numbers on every database; instants are what the driver makes of them.
    */
   admin(sql: string, url?: string): Promise<Row[]>
 }
@@ -121,10 +121,24 @@ function server(admin: URL, query: Place['query'], dropOption = ''): Place {
   }
 }
 
+/** Why a test on PostgreSQL must have the server itself, for `skip` where it is behind a pooler. */
+export function notBehindPooler(reason: string): string | false {
+  return process.env['RUNLEDGER_TEST_POOLED'] !== undefined && `needs the server itself: ${reason}`
+}
+
+/** The same database at the server itself, where RUNLEDGER_TEST_POSTGRES is a pooler in front of it. */
+function pastPooler(url: string): string {
+  const server = process.env['RUNLEDGER_TEST_POOLED']
+  const pooled = new URL(url)
+  if (server === undefined || pooled.host !== serverUrl('POSTGRES').host) return url
+  pooled.host = new URL(server).host
+  return pooled.href
+}
+
 async function queryPostgres(url: string, sql: string): Promise<Row[]> {
   const { INT8, NUMERIC } = pg.types.builtins
   const getTypeParser = (oid: number, format?: 'text') => (oid === INT8 || oid === NUMERIC ? Number : pg.types.getTypeParser(oid, format))
-  const client = new pg.Client({ connectionString: url, types: { getTypeParser } as pg.CustomTypesConfig })
+  const client = new pg.Client({ connectionString: pastPooler(url), types: { getTypeParser } as pg.CustomTypesConfig })
   await client.connect()
   try {
     const results: pg.QueryResult<Row> | pg.QueryResult<Row>[] = await client.query<Row>(sql)

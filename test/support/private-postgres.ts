@@ -30,6 +30,11 @@ export class PrivatePostgres {
     return `postgres://app@localhost:${this.#number}/postgres?host=${this.#folder}`
   }
 
+  /** As a host among several in a URL. */
+  get host(): string {
+    return `${encodeURIComponent(this.#folder)}:${this.#number}`
+  }
+
   get socket(): string {
     return join(this.#folder, `.s.PGSQL.${this.#number}`)
   }
@@ -39,8 +44,8 @@ export class PrivatePostgres {
     return this
   }
 
-  async start(env: NodeJS.ProcessEnv = {}): Promise<this> {
-    const settings = [`port=${this.#number}`, 'listen_addresses=', `unix_socket_directories=${this.#folder}`, 'fsync=off', 'shared_buffers=16MB']
+  async start(env: NodeJS.ProcessEnv = {}, more: readonly string[] = []): Promise<this> {
+    const settings = [...more, `port=${this.#number}`, 'listen_addresses=', `unix_socket_directories=${this.#folder}`, 'fsync=off', 'shared_buffers=16MB']
     this.#server = spawn(tool('postgres'), ['-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])], { ...unprivilegedUser(), cwd: this.#folder, env: { ...process.env, ...env }, stdio: 'ignore' })
     const died = once(this.#server, 'exit').then(() => 'died')
     while ((await Promise.race([this.#answers(), died])) !== true) {
@@ -65,12 +70,17 @@ export class PrivatePostgres {
 
   /** A standby that confirms every commit of this server before it is acknowledged. */
   async standby(): Promise<PrivatePostgres> {
-    const standby = new PrivatePostgres(this.#folder, this.#number + 1, this.#family)
-    await this.#tool('pg_basebackup', '-D', standby.#data, '-d', `host=${this.#folder} port=${this.#number} user=app application_name=standby`, '-R', '-X', 'stream', '-c', 'fast', '--no-sync')
-    await standby.start()
+    const standby = await this.#copy(`host=${this.#folder} port=${this.#number}`)
     await this.query(`alter system set synchronous_standby_names = 'standby'`)
     await this.query('select pg_reload_conf()')
     while ((await this.query(`select 1 from pg_stat_replication where sync_state = 'sync'`)).length === 0) await sleep(20)
+    return standby
+  }
+
+  /** A standby that is told of commits after they were acknowledged. @param port of 127.0.0.1, where it reaches this server */
+  async lateStandby(port: number): Promise<PrivatePostgres> {
+    const standby = await this.#copy(`host=127.0.0.1 port=${port}`)
+    while ((await this.query(`select 1 from pg_stat_replication where state = 'streaming'`)).length === 0) await sleep(20)
     return standby
   }
 
@@ -108,6 +118,13 @@ export class PrivatePostgres {
   async remove(): Promise<void> {
     await Promise.all(this.#family.filter((server) => server.#server).map((server) => server.kill()))
     rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** @param place where the copy goes on to hear from this server */
+  async #copy(place: string): Promise<PrivatePostgres> {
+    const copy = new PrivatePostgres(this.#folder, this.#number + 1, this.#family)
+    await this.#tool('pg_basebackup', '-D', copy.#data, '-d', `host=${this.#folder} port=${this.#number} user=app`, '-R', '-X', 'stream', '-c', 'fast', '--no-sync')
+    return copy.start({}, [`primary_conninfo=${place} user=app application_name=standby sslmode=disable gssencmode=disable`])
   }
 
   get #clock(): string {
