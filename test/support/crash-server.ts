@@ -21,7 +21,7 @@ export async function crash(pidFile: string, url: string): Promise<void> {
   // The first start made the users, and its file would be told to do that again.
   const again = args.filter((arg) => !arg.startsWith('--init-file'))
   for (const deadline = performance.now() + STARTS_WITHIN_MS; performance.now() < deadline; ) {
-    const server = spawn(program, again, { cwd, uid: uid!, gid: gid!, detached: true, stdio: 'ignore' })
+    const server = spawn(program, again, { cwd, uid: uid!, gid: gid!, detached: true, stdio: 'ignore', env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` } })
     server.unref()
     writeFileSync(pidFile, String(server.pid))
     if (await answers(url, server, deadline)) return
