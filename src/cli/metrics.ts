@@ -71,7 +71,16 @@ function replaceFile(file: string, contents: string): string | null {
     renameSync(part, file)
     return null
   } catch (error) {
-    rmSync(part, { force: true })
+    removeIfThere(part)
     return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** Whatever stood in the way of writing it may stand in the way of this too (a name that is too long). */
+function removeIfThere(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {
+    // What went wrong first is what counts.
   }
 }

@@ -44,7 +44,8 @@ eachServerLedger('unknown commit', (bench, db) => {
       mariadb: IN_LOCK_WAIT,
       mysql: IN_LOCK_WAIT,
     }[name]
-    while ((await db.admin(waiting, bench.url)).length < count) await sleep(20)
+    // InnoDB takes a new picture only when nobody has looked at the last one for a tenth of a second.
+    while ((await db.admin(waiting, bench.url)).length < count) await sleep(150)
   }
 
   async function claimed(launch: { task: string; key: string; maxAttempts?: number; backoff?: number }): Promise<Claim> {
