@@ -14,7 +14,7 @@ import { eachDatabase, type DatabaseName, type Row, type TestDatabase } from '..
 /** Rounds in which ten processes migrate one empty database at once; RUNLEDGER_MIGRATE_ROUNDS sets it for all databases. */
 const ROUNDS: Record<DatabaseName, number> = { sqlite: 10, postgres: 5, mariadb: 2, mysql: 2 }
 /** Kills of a migration that began with nothing, spread over its statements; RUNLEDGER_MIGRATE_KILLS=1000 is each of them. */
-const SINGLE_KILLS = Number(process.env['RUNLEDGER_MIGRATE_KILLS'] ?? 12)
+const SINGLE_KILLS = Number(process.env['RUNLEDGER_MIGRATE_KILLS'] ?? 8)
 const PODS = 10
 
 /** Everything the schema is made of: columns, constraints and indexes, in an order of their own. */
