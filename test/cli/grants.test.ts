@@ -67,7 +67,7 @@ const TRIES: Readonly<Record<string, (task: string) => readonly string[] | Promi
   migrate: () => ['migrate'],
 }
 /** A worker goes on until it is told to stop. */
-const UNDER: Readonly<Record<string, readonly string[]>> = { work: ['timeout', '--preserve-status', '2'] }
+const UNDER: Readonly<Record<string, readonly string[]>> = { work: ['timeout', '--foreground', '--preserve-status', '2'] }
 /** What it says where all is well: `verify` finds the history that the test has made up, and `doctor` its dead owners. */
 const CODES: Readonly<Record<string, number>> = { verify: 1, doctor: 1 }
 
