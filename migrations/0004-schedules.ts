@@ -52,6 +52,4 @@ async function createTotals({ db, ddl, table }: MigrationContext): Promise<void>
       counted_before ${ddl.instant},
       primary key (task_name, ends, outcome, reason)
     ) ${ddl.tableOptions}`.execute(db)
-  // The newest endings of a task by its own clock: its last success, what failed since, what was not counted yet.
-  await ddl.createIndex(db, { name: 'task_runs_finished_at', table: 'task_runs', columns: ['task_name', 'status', 'finished_at'], where: sql`status in ('completed', 'failed')` })
 }

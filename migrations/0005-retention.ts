@@ -1,5 +1,5 @@
 /**
- * What retention reads: the finished runs of a task, the oldest ending first.
+ * The finished runs of a task by their ending: the oldest for retention, the newest for its last success and what failed since.
  * Frozen once released: literal names, nothing imported from the store or the model. Each statement can be run again,
  * since MySQL and MariaDB commit every one of them by itself.
  */

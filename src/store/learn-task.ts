@@ -8,6 +8,7 @@ import { scheduleOf, type Task } from '../model/task.ts'
 import { windowAt } from '../model/window/window.ts'
 import { taskOf } from './read-task.ts'
 import type { Db, Store } from './tables.ts'
+import { unlessThere } from './unless-there.ts'
 
 /** A launch, as far as it speaks of its task. */
 export interface Sighting {
@@ -155,13 +156,4 @@ async function ifFree(store: Store, task: string, work: (tx: Db) => Promise<unkn
     const free = await store.skipLocked(tx.selectFrom('tasks').select('task_name').where('task_name', '=', task) as never).execute()
     if (free.length > 0) await work(tx)
   })
-}
-
-async function unlessThere(store: Store, insert: (db: Db) => Promise<unknown>): Promise<void> {
-  try {
-    await store.statement(insert)
-  } catch (error) {
-    const diagnosis = store.diagnose(error)
-    if (diagnosis.kind !== 'duplicate' || diagnosis.constraint !== 'primary') throw error
-  }
 }

@@ -2,10 +2,12 @@
 import type { Action, Actor } from '../model/action.ts'
 import { recordAction } from './record-action.ts'
 import type { Store } from './tables.ts'
+import { unlessThere } from './unless-there.ts'
 
 /** @returns false when it was so already: then nothing was changed, and nothing recorded */
 export async function setPaused(store: Store, task: string, paused: boolean, action: Action, by: Actor): Promise<boolean> {
-  if (paused) await makeTask(store, task)
+  // A task that never ran may be paused as well: its first launch finds it so.
+  if (paused) await unlessThere(store, (db) => db.insertInto('tasks').values({ task_name: task }).execute())
   return store.transaction(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('tasks')
@@ -17,14 +19,4 @@ export async function setPaused(store: Store, task: string, paused: boolean, act
     await recordAction(store, tx, action, by)
     return true
   })
-}
-
-/** A task that never ran may be paused as well: its first launch finds it so. */
-async function makeTask(store: Store, task: string): Promise<void> {
-  try {
-    await store.statement((db) => db.insertInto('tasks').values({ task_name: task }).execute())
-  } catch (error) {
-    const diagnosis = store.diagnose(error)
-    if (diagnosis.kind !== 'duplicate' || diagnosis.constraint !== 'primary') throw error
-  }
 }
