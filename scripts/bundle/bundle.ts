@@ -2,14 +2,15 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { build, type BuildOptions, type Metafile } from 'esbuild'
-import { lazyPackages, lazyThreads, luxonInParts, ownImportsAtOnce, randomFromKernel, umzugWithoutItsCli } from './plugins.ts'
+import { lazyPackages, lazyModules, luxonInParts, ownImportsAtOnce, randomFromKernel, umzugWithoutItsCli } from './plugins.ts'
 
 /** Big, and most runs need none of them: each is a file of its own. */
 const ON_DEMAND = ['pg', 'mysql2', 'umzug'] as const
 
 /*
  * CommonJS, for an ES module that imports from node:fs or node:util makes Node load whatever these could export (streams, a
- * debugger's helpers: 8 ms). One file for all that is ours, for each further one is looked up, read and checked by itself.
+ * debugger's helpers: 8 ms). One file for all that is ours, for each further one is looked up, read and checked by itself; and
+ * one with nothing but `exec` beside it, for this is what starts every minute, and all of a file is evaluated at its start.
  */
 const COMMON = {
   bundle: true,
@@ -37,27 +38,37 @@ export async function bundleCommandLine(outdir: string): Promise<Metafile['input
   await mkdir(outdir, { recursive: true })
   const packages = await Promise.all(ON_DEMAND.map((name) => bundlePackage(name, outdir)))
   const files = Object.fromEntries(packages.map(({ name, file }) => [name, file]))
-  const main = await build({
+  const [main, exec] = await Promise.all([bundleCommands('main', outdir, files), bundleCommands('exec', outdir, files, /^\.\/exec\.ts$/)])
+  const entry = await build({
     ...COMMON,
-    entryPoints: { main: 'src/cli/main.ts' },
+    entryPoints: { runledger: 'src/cli/bin.ts' },
+    outdir,
+    define: { MAIN: JSON.stringify(main.file), EXEC: JSON.stringify(exec.file) },
+  })
+  await writeFile(join(outdir, 'package.json'), '{ "type": "commonjs" }\n') // the package itself is of ES modules
+  return [...packages, main, exec, entry.metafile].map(({ inputs }) => inputs)
+}
+
+interface Bundled {
+  readonly file: string
+  readonly inputs: Metafile['inputs']
+}
+
+async function bundleCommands(name: string, outdir: string, packages: Readonly<Record<string, string>>, only?: RegExp): Promise<Bundled> {
+  const { metafile } = await build({
+    ...COMMON,
+    entryPoints: { [name]: 'src/cli/main.ts' },
     entryNames: '[name]-[hash]',
     outdir,
     ...WRAPPER,
     external: ['@opentelemetry/api'], // the one that is installed beside us, if one is: it finds its tracer by a global
     define: { 'import.meta.url': '"file:///"' }, // asked for by the heartbeats' thread, which the command line does without
-    plugins: [ownImportsAtOnce(), lazyPackages(files), lazyThreads(), luxonInParts(), randomFromKernel()],
+    plugins: [ownImportsAtOnce(only), lazyPackages(packages), lazyModules(), luxonInParts(), randomFromKernel()],
   })
-  const entry = await build({
-    ...COMMON,
-    entryPoints: { runledger: 'src/cli/bin.ts' },
-    outdir,
-    define: { MAIN: JSON.stringify(fileOf(main.metafile)) },
-  })
-  await writeFile(join(outdir, 'package.json'), '{ "type": "commonjs" }\n') // the package itself is of ES modules
-  return [...packages.map(({ inputs }) => inputs), main.metafile.inputs, entry.metafile.inputs]
+  return { file: fileOf(metafile), inputs: metafile.inputs }
 }
 
-async function bundlePackage(name: string, outdir: string): Promise<{ name: string; file: string; inputs: Metafile['inputs'] }> {
+async function bundlePackage(name: string, outdir: string): Promise<Bundled & { readonly name: string }> {
   const { metafile } = await build({
     ...COMMON,
     entryPoints: { [name]: name },

@@ -3,15 +3,20 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Plugin } from 'esbuild'
 
-/** `await import('./exec.ts')` spares work where every module is a file. In one file it would make the bundler wrap each module and drop nothing. */
-export function ownImportsAtOnce(): Plugin {
+/**
+ * `await import('./exec.ts')` spares work where every module is a file. In one file it would make the bundler wrap each module and drop nothing.
+ * @param only of the commands, those that this file is made for; the others are left out of it
+ */
+export function ownImportsAtOnce(only = /./): Plugin {
   const ours = /(?<!typeof )\bimport\('(\.[^']+\.ts)'\)(?!\.\w)/g
   return {
     name: 'own-imports-at-once',
     setup({ onLoad }) {
       onLoad({ filter: /\/(src|migrations)\/.*\.ts$/ }, async ({ path }) => {
         const imports: string[] = []
-        const text = (await readFile(path, 'utf8')).replace(ours, (_, file: string) => `Promise.resolve(imported${imports.push(file) - 1})`)
+        const wanted = (file: string) => !path.endsWith('/src/cli/commands.ts') || only.test(file)
+        const at = (file: string) => `Promise.resolve(imported${imports.push(file) - 1})`
+        const text = (await readFile(path, 'utf8')).replace(ours, (_, file: string) => (wanted(file) ? at(file) : 'Promise.reject(Error())'))
         return { contents: [text, ...imports.map((file, index) => `import * as imported${index} from '${file}'`)].join('\n'), loader: 'ts' }
       })
     },
@@ -30,13 +35,13 @@ export function lazyPackages(files: Readonly<Record<string, string>>): Plugin {
   }
 }
 
-/** The same for the one module of Node's own that the library asks for and the command line never uses. */
-export function lazyThreads(): Plugin {
+/** The same for modules of Node's own that few runs come to: heartbeats on a thread, random names. */
+export function lazyModules(): Plugin {
   return {
-    name: 'lazy-threads',
+    name: 'lazy-modules',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^node:worker_threads$/, namespace: 'file' }, ({ path }) => ({ path, namespace: 'lazy-threads' }))
-      onLoad({ filter: /.*/, namespace: 'lazy-threads' }, async ({ path }) => ({ contents: lazily(await namesOf(path), path) }))
+      onResolve({ filter: /^node:(worker_threads|crypto)$/, namespace: 'file' }, ({ path }) => ({ path, namespace: 'lazy-modules' }))
+      onLoad({ filter: /.*/, namespace: 'lazy-modules' }, async ({ path }) => ({ contents: lazily(await namesOf(path), path) }))
     },
   }
 }

@@ -12,8 +12,9 @@ import { Script } from 'node:vm'
  * length, so the names of the files say what is in them.
  */
 
-/** The file's name beside this one; the build puts it in. */
+/** The files' names beside this one, which the build puts in: all commands, and `exec` alone. */
 declare const MAIN: string
+declare const EXEC: string
 
 interface Kept {
   readonly script: Script
@@ -28,7 +29,7 @@ const MOST_FILES = 40
 const folder = codeFolder()
 const kept: Kept[] = []
 quietSqlite()
-run(MAIN)
+run(process.argv[2] === 'exec' ? EXEC : MAIN)
 process.on('exit', () => kept.forEach(keep))
 
 function run(file: string): unknown {
@@ -41,7 +42,7 @@ function run(file: string): unknown {
   return module.exports
 }
 
-/** Jobs start often and must start fast: what only the other commands call stays out of their file. */
+/** Jobs start often and must start fast: what only the other commands call of a package stays out of their file. */
 function codeName(file: string): string {
   return `${file.replace(/^\.?\W*/, '').replaceAll('/', '-')}-${process.version}-${process.arch}-${process.argv[2] === 'exec' ? 'exec' : 'other'}`
 }

@@ -19,7 +19,7 @@ describe('kept code', () => {
     const folder = join(base, 'runledger')
     const options = { env: { XDG_CACHE_HOME: base, CACHE: base }, under: isRoot ? ['unshare', '--mount', 'sh', '-c', ROOTS, 'sh'] : [] }
     const exec = () => ledger.run(['exec', '--task', 'a', '--', 'echo', 'done'], options)
-    const files = () => readdirSync(folder).filter((name) => /^main-.*-exec$/.test(name)).map((name) => join(folder, name))
+    const files = () => readdirSync(folder).filter((name) => /^exec-.*-exec$/.test(name)).map((name) => join(folder, name))
     return { base, folder, exec, files }
   }
 

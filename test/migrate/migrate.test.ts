@@ -1,14 +1,11 @@
 /** Migrations that many start at once, that are killed half way, or that meet a schema of another version. */
 import assert from 'node:assert/strict'
-import { fork, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { build } from 'esbuild'
 import { openLedger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
+import { bundled } from '../support/bundled.ts'
 import { eachDatabase, type DatabaseName, type Row, type TestDatabase } from '../support/databases.ts'
 
 /** Rounds in which ten processes migrate one empty database at once; RUNLEDGER_MIGRATE_ROUNDS sets it for all databases. */
@@ -33,16 +30,13 @@ function mysqlSchema(): string {
     union all select 'constraint', constraint_name, check_clause from information_schema.check_constraints where constraint_schema = database() order by 1, 2, 3`
 }
 
-let folder: string
+const programs = bundled(import.meta.dirname, 'fixture-killed.ts', 'fixture-pod.ts')
 let pods: ChildProcess[] = []
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'runledger-migrate-'))
-  await bundle()
   pods = await Promise.all(Array.from({ length: PODS }, startPod))
 })
 after(() => {
   for (const pod of pods) pod.kill()
-  rmSync(folder, { recursive: true })
 })
 
 eachDatabase('migrate', (db) => {
@@ -113,29 +107,12 @@ eachDatabase('migrate', (db) => {
   })
 })
 
-/** Many processes start here, more than a hundred: in one file each, and sharing what the first of them compiled, they are quick. */
-async function bundle(): Promise<void> {
-  await build({
-    entryPoints: ['fixture-killed.ts', 'fixture-pod.ts'].map((file) => join(import.meta.dirname, file)),
-    outdir: folder,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)` }, // The drivers are CommonJS.
-  })
-}
-
-function start(fixture: string, args: readonly string[] = []): ChildProcess {
-  return fork(join(folder, `${fixture}.mjs`), args, { stdio: 'inherit', env: { ...process.env, NODE_COMPILE_CACHE: folder } })
-}
-
 function schemaOf(db: TestDatabase, url: string): Promise<Row[]> {
   return db.admin(SCHEMA[db.name], url)
 }
 
 async function killedAfter(url: string, statements: number): Promise<{ signal: NodeJS.Signals | null; statements?: number }> {
-  const child = start('fixture-killed', [url, String(statements)])
+  const child = programs.fork('fixture-killed.ts', [url, String(statements)])
   let said = {}
   child.on('message', (message: object) => (said = message))
   const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
@@ -143,7 +120,7 @@ async function killedAfter(url: string, statements: number): Promise<{ signal: N
 }
 
 async function startPod(): Promise<ChildProcess> {
-  const pod = start('fixture-pod')
+  const pod = programs.fork('fixture-pod.ts')
   await once(pod, 'message')
   return pod
 }

@@ -1,18 +1,17 @@
 /** Many processes that are told what to do at one instant: `fixture-racer.ts`, started once for all databases. */
-import { fork, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { on, once } from 'node:events'
-import { join } from 'node:path'
+import type { Bundled } from '../support/bundled.ts'
 import type { Answer, Order } from './fixture-racer.ts'
 
-const RACER = join(import.meta.dirname, 'fixture-racer.ts')
+const RACER = 'fixture-racer.ts'
 
 export class Racer {
   readonly process: ChildProcess
   readonly #answers: AsyncIterator<[Answer]>
 
-  constructor(cache: string) {
-    this.process = fork(RACER, { stdio: 'inherit', env: environment(cache) })
+  constructor(programs: Bundled) {
+    this.process = programs.fork(RACER)
     this.#answers = on(this.process, 'message', { close: ['exit'] }) as AsyncIterator<[Answer]>
   }
 
@@ -36,10 +35,10 @@ export class Racer {
 export class Fleet {
   readonly racers: readonly Racer[]
 
-  /** @param cache a folder for compiled code, so that the many do not all compile the same */
-  static async start(size: number, cache: string): Promise<Fleet> {
-    await once(spawn(process.execPath, [RACER], { stdio: 'ignore', env: environment(cache) }), 'exit')
-    return new Fleet(Array.from({ length: size }, () => new Racer(cache)))
+  /** The first one comes and goes alone, so that the many do not all compile the same. */
+  static async start(size: number, programs: Bundled): Promise<Fleet> {
+    await once(programs.spawn(RACER, [], 'ignore'), 'exit')
+    return new Fleet(Array.from({ length: size }, () => new Racer(programs)))
   }
 
   private constructor(racers: readonly Racer[]) {
@@ -54,8 +53,4 @@ export class Fleet {
   async end(): Promise<void> {
     await Promise.all(this.racers.map((racer) => racer.end()))
   }
-}
-
-function environment(cache: string): NodeJS.ProcessEnv {
-  return { ...process.env, NODE_COMPILE_CACHE: cache }
 }

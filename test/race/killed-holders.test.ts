@@ -1,6 +1,5 @@
 /** Workers that are killed at random, with reapers running: everything is done in the end, and never two things at once. */
 import assert from 'node:assert/strict'
-import { fork, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -8,17 +7,19 @@ import { join } from 'node:path'
 import { before, it } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { bundled } from '../support/bundled.ts'
 import { iso, ledgerOn, newFolder } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
 
-const WORKER = join(import.meta.dirname, 'fixture-worker.ts')
+const WORKER = 'fixture-worker.ts'
 const WORKERS = 3
 const WINDOWS = 24
 const KILLS = Number(process.env['RUNLEDGER_RACE_KILLS'] ?? 8)
 const MOST_ATTEMPTS = 50
 
-const cache = newFolder()
-before(() => once(spawn(process.execPath, [WORKER, 'sqlite::memory:', 'warm', '0'], { stdio: 'ignore', env: { ...process.env, NODE_COMPILE_CACHE: cache } }), 'exit'))
+const programs = bundled(import.meta.dirname, WORKER)
+const meetings = newFolder()
+before(() => once(programs.spawn(WORKER, ['sqlite::memory:', 'warm', '0'], 'ignore'), 'exit'))
 
 eachDatabase('killed holders', (db) => {
   const ledger = ledgerOn(db)
@@ -35,7 +36,7 @@ eachDatabase('killed holders', (db) => {
 
     async #fill(folder: string): Promise<void> {
       for (;;) {
-        this.worker = fork(WORKER, [ledger.url, 'work', String(WINDOWS), folder], { stdio: 'inherit', env: { ...process.env, NODE_COMPILE_CACHE: cache } })
+        this.worker = programs.fork(WORKER, [ledger.url, 'work', String(WINDOWS), folder])
         const [code, signal] = (await once(this.worker, 'exit')) as [number | null, NodeJS.Signals | null]
         if (signal === 'SIGKILL') continue
         assert.deepEqual([code, signal], [0, null])
@@ -55,7 +56,7 @@ eachDatabase('killed holders', (db) => {
   }
 
   it(`${KILLS} holders of ${WINDOWS} runs are killed: every run completes within its attempts, and no two were ever processing at once`, async (t) => {
-    const folder = join(cache, db.name)
+    const folder = join(meetings, db.name)
     mkdirSync(folder)
     const reapers = [1, 2].map(() => ledger.start(t, ['reap', '--every', '200ms']))
     const posts = Array.from({ length: WORKERS }, () => new Post(t, folder))

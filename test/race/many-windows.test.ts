@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
+import { bundled } from '../support/bundled.ts'
 import { ledgerOn, newFolder } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
 import type { Answer } from './fixture-racer.ts'
@@ -13,9 +14,10 @@ const WINDOWS = Number(process.env['RUNLEDGER_RACE_WINDOWS'] ?? 200)
 const START_MS = 100
 
 let fleet: Fleet
+const programs = bundled(import.meta.dirname, 'fixture-racer.ts')
 const folder = newFolder()
 before(async () => {
-  fleet = await Fleet.start(PROCESSES, folder)
+  fleet = await Fleet.start(PROCESSES, programs)
 })
 after(() => fleet.end())
 

@@ -1,7 +1,8 @@
 /** Sixty-four processes want one run at one instant: one has it, and the others know who. */
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import { ledgerOn, newFolder } from '../support/cli.ts'
+import { bundled } from '../support/bundled.ts'
+import { ledgerOn } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
 import type { Answer } from './fixture-racer.ts'
 import { Fleet } from './fleet.ts'
@@ -12,9 +13,9 @@ const ROUNDS = Number(process.env['RUNLEDGER_RACE_ROUNDS'] ?? 3)
 const START_MS = 250
 
 let fleet: Fleet
-const cache = newFolder()
+const programs = bundled(import.meta.dirname, 'fixture-racer.ts')
 before(async () => {
-  fleet = await Fleet.start(PROCESSES, cache)
+  fleet = await Fleet.start(PROCESSES, programs)
 })
 after(() => fleet.end())
 
