@@ -82,4 +82,4 @@ eachDatabase('enqueue and work', (db) => {
     }
     assert.deepEqual(await ledger.sql(`select task_key from task_runs where task_name = 't'`), [])
   })
-})
+}, { atOnce: true })

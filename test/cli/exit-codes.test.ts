@@ -120,4 +120,4 @@ eachDatabase('exit codes', (db) => {
     assert.match(ran.stderr, /^runledger: bug: [^\n]*(stranger|launcher)[^\n]*\n$/)
     assert.ok(!existsSync(marker))
   })
-})
+}, { atOnce: true })

@@ -138,7 +138,7 @@ eachServer('runledger grants', (db) => {
     assert.deepEqual(await run(['migrate', '--db', migrator]).then(({ code, stderr }) => [code, stderr]), [0, ''])
     assert.equal((await run(['migrate', 'status', '--db', prefixed(as.get('reader')!)])).code, 0)
   })
-})
+}, { atOnce: true })
 
 function commandsOf(role: Role): string[] {
   return Object.keys(ROLE_OF_COMMAND).filter((command) => ROLE_OF_COMMAND[command] === role)

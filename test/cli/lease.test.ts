@@ -56,7 +56,7 @@ eachDatabase('lease', (db) => {
     assert.deepEqual(await ledger.sql(`select attempt, outcome, instance_id from task_attempts where task_name = 'frozen'`), [{ attempt: 1, outcome: 'lost', instance_id: instance }])
     assert.deepEqual([done.code, await ledger.sql(`select status, attempt, instance_id from task_runs where task_name = 'frozen'`)], [0, [{ status: 'completed', attempt: 2, instance_id: owner.instance }]])
   })
-})
+}, { atOnce: true })
 
 eachServer('lease behind a network', (db) => {
   const ledger = ledgerOn(db)
@@ -133,7 +133,7 @@ eachServer('lease behind a network', (db) => {
       assert.deepEqual(await ledger.sql(`select status, attempt, output_tail from task_runs where task_name = 'late'`), [{ status: 'completed', attempt: 1, output_tail: 'done\n' }])
     })
   })
-})
+}, { atOnce: true })
 
 describe('long times', { concurrency: true }, () => {
   const ledger = embeddedLedger()

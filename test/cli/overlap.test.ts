@@ -92,7 +92,7 @@ eachDatabase('overlap', (db) => {
     assert.deepEqual(ends.toSorted(), Array.from({ length: tries }, (_, n) => [`race-${n}:2026-09-20-10:00`, `race-${n}:2026-09-20-10:01`]).flat().toSorted())
     assert.deepEqual(await ledger.sql(`select status, attempt, count(*) as runs from task_runs where task_name like 'race-%' group by status, attempt`), [{ status: 'completed', attempt: 1, runs: 2 * tries }])
   })
-})
+}, { atOnce: true })
 
 eachServer('overlap', (db) => {
   const ledger = ledgerOn(db)
@@ -116,7 +116,7 @@ eachServer('overlap', (db) => {
       { task_key: 'late:second', status: 'completed', pid: late.pid },
     ])
   })
-})
+}, { atOnce: true })
 
 /** Holds this process, and with it what passes through its proxy. */
 function standStillUntil(probe: () => boolean): void {

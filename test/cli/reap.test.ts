@@ -66,7 +66,7 @@ eachDatabase('reap', (db) => {
     reaper.process.kill('SIGTERM')
     assert.equal((await reaper.end).code, 0)
   })
-})
+}, { atOnce: true })
 
 eachServer('reap', (db) => {
   const ledger = ledgerOn(db)
@@ -85,4 +85,4 @@ eachServer('reap', (db) => {
     reaper.process.kill('SIGINT')
     assert.equal((await reaper.end).code, 0)
   })
-})
+}, { atOnce: true })

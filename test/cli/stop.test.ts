@@ -114,4 +114,4 @@ eachServer('stop', (db) => {
     assert.equal(code, 143)
     assert.deepEqual(await ledger.sql(`select outcome, reason from task_attempts where task_name = 'turn' order by id`), [{ outcome: 'conflict', reason: 'wait_timeout' }, { outcome: 'failed', reason: 'signal' }])
   })
-})
+}, { atOnce: true })

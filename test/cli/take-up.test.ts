@@ -98,4 +98,4 @@ eachDatabase('take-up', (db) => {
       assert.deepEqual((await runs('retrying')).map(({ status, attempt }) => [status, attempt]), [['completed', 2], ['completed', 1]])
     })
   })
-})
+}, { atOnce: true })

@@ -158,7 +158,7 @@ eachServerLedger('cut connection', (bench, db) => {
     proxy.onStatement = () => undefined
     return at > number
   }
-})
+}, { atOnce: true })
 
 async function anyOf(tries: readonly (() => Promise<boolean>)[]): Promise<boolean> {
   for (const attempt of tries) if (await attempt()) return true

@@ -77,7 +77,7 @@ eachServerLedger('cut connection', (bench, db) => {
     proxy.onStatement = onStatement
     await act(claim).finally(() => (proxy.onStatement = () => undefined))
   }
-})
+}, { atOnce: true })
 
 /** An error at one of the caller's own statements is the caller's to judge; no COMMIT was sent. */
 function unlessCutAtWork(error: unknown): 'not written' {

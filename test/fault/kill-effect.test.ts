@@ -98,4 +98,4 @@ eachDatabase('kill -9', (db) => {
     assert.ok(code === 0 || signal === 'SIGKILL', `${fixture} ${args.join(' ')} ended with ${code ?? signal}: ${said}`)
     return signal === 'SIGKILL'
   }
-})
+}, { atOnce: true })

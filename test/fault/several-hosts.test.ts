@@ -69,7 +69,7 @@ eachServerLedger('several hosts', (bench) => {
     second.mode = 'up'
     assert.deepEqual(await bench.outcomes(`${task}:a`), [])
   })
-})
+}, { atOnce: true })
 
 onlyOn('postgres', 'several hosts', (db) => {
   const bench = new Bench(db)

@@ -175,4 +175,4 @@ eachServerLedger('workers in trouble', (bench, db) => {
     assert.deepEqual([seen.length, new Set(seen).size], [1600, 1600])
     assert.deepEqual(workers.flatMap(({ events }) => events.filter(({ event }) => event === 'degraded' || event === 'lost')), [])
   })
-})
+}, { atOnce: true })

@@ -42,14 +42,23 @@ export function placeOf(name: DatabaseName): Place {
   return places[name]()
 }
 
-export function eachDatabase(title: string, suite: (db: TestDatabase) => void): void {
-  for (const name of Object.keys(places) as DatabaseName[]) {
-    describe(`${title} [${name}]`, () => {
-      const skip = reasonToSkip(name)
-      if (skip === undefined) suite(testDatabase(name, places[name]()))
-      else it('every test of the suite', { skip }, () => {})
-    })
-  }
+export interface SuiteOptions {
+  /** The databases at the same time, for suites that mostly wait. They share the file's variables and its event loop, so none may block it. */
+  readonly atOnce?: boolean
+}
+
+export function eachDatabase(title: string, suite: (db: TestDatabase) => void, { atOnce = false }: SuiteOptions = {}): void {
+  const all = () => (Object.keys(places) as DatabaseName[]).forEach((name) => onDatabase(title, name, suite))
+  if (atOnce) describe(title, { concurrency: true }, all)
+  else all()
+}
+
+function onDatabase(title: string, name: DatabaseName, suite: (db: TestDatabase) => void): void {
+  describe(`${title} [${name}]`, { concurrency: false }, () => {
+    const skip = reasonToSkip(name)
+    if (skip === undefined) suite(testDatabase(name, places[name]()))
+    else it('every test of the suite', { skip }, () => {})
+  })
 }
 
 function reasonToSkip(name: DatabaseName): string | undefined {

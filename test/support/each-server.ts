@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before } from 'node:test'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
-import { eachDatabase, type DatabaseName, type Row, type TestDatabase } from './databases.ts'
+import { eachDatabase, type DatabaseName, type Row, type SuiteOptions, type TestDatabase } from './databases.ts'
 import { Bench } from './ledgers.ts'
 
 export type ServerName = Exclude<DatabaseName, 'sqlite'>
@@ -12,20 +12,20 @@ export interface TestServer extends TestDatabase {
   readonly name: ServerName
 }
 
-export function eachServer(title: string, suite: (db: TestServer) => void): void {
+export function eachServer(title: string, suite: (db: TestServer) => void, options: SuiteOptions = {}): void {
   eachDatabase(title, (db) => {
     if (db.name !== 'sqlite') suite(db as TestServer)
-  })
+  }, options)
 }
 
 /** On a migrated ledger of every server: one database for the whole suite, a task of its own for each test. */
-export function eachServerLedger(title: string, suite: (bench: Bench, db: TestServer) => void): void {
+export function eachServerLedger(title: string, suite: (bench: Bench, db: TestServer) => void, options: SuiteOptions = {}): void {
   eachServer(title, (db) => {
     const bench = new Bench(db)
     before(() => bench.prepare())
     after(() => bench.close())
     suite(bench, db)
-  })
+  }, options)
 }
 
 /** Somebody else's session: it keeps its transaction and its locks until it ends. */

@@ -12,18 +12,18 @@ import { migrate } from '../../src/runtime/schema.ts'
 import { claim, type Claimed, type ClaimRequest } from '../../src/store/claim.ts'
 import type { DeathCheck } from '../../src/store/lost.ts'
 import type { Store } from '../../src/store/tables.ts'
-import { eachDatabase, type Row, type TestDatabase } from './databases.ts'
+import { eachDatabase, type Row, type SuiteOptions, type TestDatabase } from './databases.ts'
 
 export const nobodyDied: DeathCheck = () => false
 export const everybodyDied: DeathCheck = () => true
 
-export function eachLedger(title: string, suite: (bench: Bench) => void): void {
+export function eachLedger(title: string, suite: (bench: Bench) => void, options: SuiteOptions = {}): void {
   eachDatabase(title, (db) => {
     const bench = new Bench(db)
     before(() => bench.prepare())
     after(() => bench.close())
     suite(bench)
-  })
+  }, options)
 }
 
 /** What a test of the ledger stands on. All that it opens is closed after the suite. */

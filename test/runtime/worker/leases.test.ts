@@ -1,22 +1,16 @@
 /** The runs in a worker's hands: kept while it lives, given back when it stops, told to stop when they are lost. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkRun } from '../../../src/index.ts'
 import { freeKeys } from '../../../src/store/complete-batch.ts'
 import { reap } from '../../../src/store/reap.ts'
+import { startFixture } from '../../support/fixture-process.ts'
 import { eachLedger } from '../../support/ledgers.ts'
 import { take } from '../../support/queue.ts'
 import { startWorker } from '../../support/workers.ts'
 
 const LEASE_MS = 1_200
-
-function blockFor(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-}
 
 /** Until its signal aborts. */
 function untilStopped(run: WorkRun): Promise<never> {
@@ -40,29 +34,21 @@ eachLedger('leases of workers', (bench) => {
     assert.deepEqual([executions, (await bench.row(`${task}:long`))['attempt'], await bench.outcomes(`${task}:long`)], [1, 1, []])
   })
 
-  it('case 76: a handler that blocks the event loop for three leases keeps its run, and a loop blocked beyond the limit loses it', async (t) => {
-    const [ledger, task] = [await bench.open({ heartbeats: 'thread' }), bench.task()]
-    // So that the thread runs and has its connection.
-    const warm = await startWorker(t, ledger, { queues: [task], lease: LEASE_MS, handlers: { [task]: () => sleep(LEASE_MS) } })
-    await ledger.enqueue(task, { queue: task })
-    await warm.ended('completed')
-    await warm.worker.stop()
+  for (const [hungAfter, what, reaps, end] of [['10m', 'keeps its run', 0, 'completed'], [`${LEASE_MS / 2}ms`, 'loses it when it is blocked beyond the limit', 1, 'failed']] as const) {
+    it(`case 76: a handler that blocks the event loop for three leases ${what}`, async (t) => {
+      const task = bench.task()
+      const process = startFixture(t, 'runtime/worker/fixture-blocked.ts', [bench.url, task, String(LEASE_MS), hungAfter])
+      await process.says('ready')
+      await (await bench.open()).enqueue(task, { key: 'blocks', queue: task, payload: 'block', maxAttempts: 1 })
+      let ended = false
+      const heard = process.says('ended').finally(() => (ended = true))
+      let reaped = 0
+      for (; !ended; await sleep(50)) reaped += (await reap(bench.store)).filter(({ run }) => run.taskKey === `${task}:blocks`).length
+      await heard
 
-    for (const [hungAfter, isKept] of [['10m', true], [LEASE_MS / 2, false]] as const) {
-      const reaper = spawn(process.execPath, [join(import.meta.dirname, '../fixture-reaper.ts'), bench.url], { stdio: ['pipe', 'pipe', 'inherit'] })
-      t.after(() => reaper.kill('SIGKILL'))
-      const said = createInterface(reaper.stdout)[Symbol.asyncIterator]()
-      assert.equal((await said.next()).value, 'ready')
-      const { until, worker } = await startWorker(t, ledger, { queues: [task], lease: LEASE_MS, hungAfter, handlers: { [task]: () => blockFor(3 * LEASE_MS) } })
-      await ledger.enqueue(task, { key: `blocks-${hungAfter}`, queue: task, maxAttempts: 1 })
-      await until(({ event }) => event === 'completed' || event === 'lost')
-      reaper.stdin.end('enough')
-      const { reaped } = JSON.parse((await said.next()).value as string) as { reaped: number }
-      await worker.stop()
-
-      assert.deepEqual([reaped, (await bench.row(`${task}:blocks-${hungAfter}`))['status']], isKept ? [0, 'completed'] : [1, 'failed'])
-    }
-  })
+      assert.deepEqual([reaped, (await bench.row(`${task}:blocks`))['status']], [reaps, end])
+    })
+  }
 
   it('a worker that is told to stop lets handlers end, gives the rest back with no attempt counted, and claims no more', async (t) => {
     const [ledger, task] = [await bench.open(), bench.task()]
@@ -169,4 +155,4 @@ eachLedger('leases of workers', (bench) => {
     assert.equal((await bench.row(`${task}:a`))['active_key'], `${task}-own`)
     if (claim.status === 'claimed') await claim.complete()
   })
-})
+}, { atOnce: true })
