@@ -100,7 +100,7 @@ describe('exec', () => {
   })
 
   it('case 104: input that the job never reads does no harm, run after run', async () => {
-    const rounds = Number(process.env['RUNLEDGER_EXEC_ROUNDS'] ?? 200)
+    const rounds = Number(process.env['RUNLEDGER_EXEC_ROUNDS'] ?? 100)
     const codes = new Map<number | null, number>()
     const worker = async (share: number) => {
       for (let n = 0; n < share; n++) {

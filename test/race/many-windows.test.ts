@@ -1,4 +1,4 @@
-/** Sixteen processes run after the same two hundred windows: each window is executed once. */
+/** Sixteen processes run after the same hundred windows: each window is executed once. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { Answer } from './fixture-racer.ts'
 import { Fleet } from './fleet.ts'
 
 const PROCESSES = 16
-const WINDOWS = Number(process.env['RUNLEDGER_RACE_WINDOWS'] ?? 200)
+const WINDOWS = Number(process.env['RUNLEDGER_RACE_WINDOWS'] ?? 100)
 const START_MS = 100
 
 let fleet: Fleet

@@ -33,65 +33,68 @@ async function allGone(wrapper: Wrapper, withinMs: number): Promise<void> {
   await eventually(() => processesOf(wrapper.mark).filter(isRunning).length === 0, 'the end of all', withinMs)
 }
 
-for (const { name, shell, env } of SHELLS.filter(({ shell: [file] }) => existsSync(file))) {
-  const settings = { ...env, FIXTURE_SHELL: shell.join(' ') }
+// At the same time, for they mostly wait.
+describe('watchdog', { concurrency: true }, () => {
+  for (const { name, shell, env } of SHELLS.filter(({ shell: [file] }) => existsSync(file))) {
+    const settings = { ...env, FIXTURE_SHELL: shell.join(' ') }
 
-  describe(`watchdog in ${name}`, { timeout: 60_000 }, () => {
-    it('case 102: when the wrapper is killed, the whole group is, at once', async (t) => {
-      const { wrapper, pid } = await running(t, settings)
-      process.kill(pid, 'SIGKILL')
-      await allGone(wrapper, 1000)
-    })
+    describe(`watchdog in ${name}`, { timeout: 60_000, concurrency: false }, () => {
+      it('case 102: when the wrapper is killed, the whole group is, at once', async (t) => {
+        const { wrapper, pid } = await running(t, settings)
+        process.kill(pid, 'SIGKILL')
+        await allGone(wrapper, 1000)
+      })
 
-    it('signals that reach everybody, as when a systemd unit is stopped, do not end it; the wrapper decides', async (t) => {
-      const { wrapper, pid, watchdog } = await running(t, settings, ['sh', '-c', 'trap "" TERM HUP INT QUIT; echo ready; while :; do sleep 0.05; done'])
-      for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
-        process.kill(watchdog, signal)
-        await sleep(20)
-      }
-      assert.ok(isRunning(watchdog))
-      assert.ok(isRunning((await wrapper.step('started')).pid))
-      process.kill(pid, 'SIGKILL')
-      await allGone(wrapper, 1000)
-    })
+      it('signals that reach everybody, as when a systemd unit is stopped, do not end it; the wrapper decides', async (t) => {
+        const { wrapper, pid, watchdog } = await running(t, settings, ['sh', '-c', 'trap "" TERM HUP INT QUIT; echo ready; while :; do sleep 0.05; done'])
+        for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
+          process.kill(watchdog, signal)
+          await sleep(20)
+        }
+        assert.ok(isRunning(watchdog))
+        assert.ok(isRunning((await wrapper.step('started')).pid))
+        process.kill(pid, 'SIGKILL')
+        await allGone(wrapper, 1000)
+      })
 
-    it('a frozen wrapper loses its job when the lease is over, and no earlier', async (t) => {
-      const { wrapper, pid } = await running(t, { ...settings, FIXTURE_LEASE_MS: '900' })
-      await sleep(2000) // two leases and more: heartbeats keep the job
-      const child = (await wrapper.step('started')).pid
-      assert.ok(isRunning(child))
-      process.kill(pid, 'SIGSTOP')
-      const frozen = performance.now()
-      await eventually(() => !isRunning(child), 'the end of the job', 3000)
-      const lasted = performance.now() - frozen
-      assert.ok(lasted > 500 && lasted < 1600, `${lasted} ms`)
-      process.kill(pid, 'SIGCONT')
-      assert.equal((await wrapper.end).exitCode, 143)
-      await allGone(wrapper, 1000)
-    })
+      it('a frozen wrapper loses its job when the lease is over, and no earlier', async (t) => {
+        const { wrapper, pid } = await running(t, { ...settings, FIXTURE_LEASE_MS: '900' })
+        await sleep(2000) // two leases and more: heartbeats keep the job
+        const child = (await wrapper.step('started')).pid
+        assert.ok(isRunning(child))
+        process.kill(pid, 'SIGSTOP')
+        const frozen = performance.now()
+        await eventually(() => !isRunning(child), 'the end of the job', 3000)
+        const lasted = performance.now() - frozen
+        assert.ok(lasted > 500 && lasted < 1600, `${lasted} ms`)
+        process.kill(pid, 'SIGCONT')
+        assert.equal((await wrapper.end).exitCode, 143)
+        await allGone(wrapper, 1000)
+      })
 
-    it('a job that ignores SIGTERM is killed after the grace period, also while the wrapper is frozen', async (t) => {
-      const stubborn = ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done']
-      const { wrapper, pid } = await running(t, { ...settings, FIXTURE_LEASE_MS: '600', FIXTURE_GRACE_MS: '1000' }, stubborn)
-      const child = (await wrapper.step('started')).pid
-      process.kill(pid, 'SIGSTOP')
-      await eventually(() => !isRunning(child), 'the end of the job', 6000)
-      process.kill(pid, 'SIGCONT')
-      assert.equal((await wrapper.end).exitCode, 137)
-    })
+      it('a job that ignores SIGTERM is killed after the grace period, also while the wrapper is frozen', async (t) => {
+        const stubborn = ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done']
+        const { wrapper, pid } = await running(t, { ...settings, FIXTURE_LEASE_MS: '600', FIXTURE_GRACE_MS: '1000' }, stubborn)
+        const child = (await wrapper.step('started')).pid
+        process.kill(pid, 'SIGSTOP')
+        await eventually(() => !isRunning(child), 'the end of the job', 6000)
+        process.kill(pid, 'SIGCONT')
+        assert.equal((await wrapper.end).exitCode, 137)
+      })
 
-    it('ends with the job, timer included, and without anybody having to insist', async (t) => {
-      const wrapper = startWrapper(t, ['sh', '-c', 'sleep 0.3'], { env: { ...settings, FIXTURE_LEASE_MS: '60000' } })
-      await wrapper.end
-      assert.deepEqual(processesOf(wrapper.mark), [])
-    })
+      it('ends with the job, timer included, and without anybody having to insist', async (t) => {
+        const wrapper = startWrapper(t, ['sh', '-c', 'sleep 0.3'], { env: { ...settings, FIXTURE_LEASE_MS: '60000' } })
+        await wrapper.end
+        assert.deepEqual(processesOf(wrapper.mark), [])
+      })
 
-    it('gives the child real pipes', async (t) => {
-      const { stdout } = await startWrapper(t, ['sh', '-c', '[ -p /dev/stdout ] && [ -p /dev/stderr ] && echo pipes >/dev/stdout'], { env: settings }).end
-      assert.equal(String(stdout), 'pipes\n')
+      it('gives the child real pipes', async (t) => {
+        const { stdout } = await startWrapper(t, ['sh', '-c', '[ -p /dev/stdout ] && [ -p /dev/stderr ] && echo pipes >/dev/stdout'], { env: settings }).end
+        assert.equal(String(stdout), 'pipes\n')
+      })
     })
-  })
-}
+  }
+})
 
 describe('watchdog', { timeout: 60_000 }, () => {
   it('holds none of our descriptors, stands in /, and is not in the job\'s group nor in ours', async (t) => {
