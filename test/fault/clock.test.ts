@@ -48,14 +48,14 @@ onlyOn('postgres', 'database clock', () => {
     server.setClock('-1h')
     const reaped = []
     const beats = new Set<number>()
-    while (beats.size < 5 && !claim.signal.aborted) {
+    const wentBack = () => Math.min(...beats) < before - 3_500_000 // The server takes its time to see it.
+    while (!(wentBack() && beats.size >= 5) && !claim.signal.aborted) {
       reaped.push(...(await reaper.reap()))
       beats.add(await heartbeatAt())
     }
     const next = await reaper.run({ task: 'next', key: 'a' }, () => 'done')
     await claim.complete()
 
-    assert.ok(Math.min(...beats) < before - 3_500_000, 'the clock went back')
-    assert.deepEqual([reaped, claim.signal.aborted, next.status], [[], false, 'completed'])
+    assert.deepEqual([wentBack(), reaped, claim.signal.aborted, next.status], [true, [], false, 'completed'])
   })
 })

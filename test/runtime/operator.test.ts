@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { before, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { WorkRun } from '../../src/index.ts'
 import type { Claim } from '../../src/runtime/claim.ts'
 import type { Ledger } from '../../src/runtime/ledger.ts'
 import type { Launch } from '../../src/runtime/launch.ts'
 import { claim } from '../../src/store/claim.ts'
+import { completeMany } from '../../src/store/complete-batch.ts'
 import { eachLedger, everybodyDied, request } from '../support/ledgers.ts'
+import { take } from '../support/queue.ts'
+import { startWorker } from '../support/workers.ts'
 
 const ann = { by: 'ann', because: 'wrong file' }
 
@@ -110,6 +115,37 @@ eachLedger('operator', (bench) => {
     assert.deepEqual([again.attempt, again.maxAttempts], [2, 2])
     await again.fail('broken')
     assert.deepEqual(await state(again.taskKey), ['failed', 'error', 2])
+  })
+
+  it('an enqueued run that failed is retried in its queue, by a worker, with its payload, priority and concurrency key, and not while another of its key runs', async (t) => {
+    const task = bench.task()
+    const seen: unknown[] = []
+    let isBroken = true
+    await ledger.enqueue(task, { key: 'a', queue: task, payload: { order: 42 }, priority: 7, concurrencyKey: `${task}-k`, maxAttempts: 1 })
+    const { ended, events } = await startWorker(t, ledger, { queues: [task], handlers: { [task]: (payload: unknown, run: WorkRun) => {
+      seen.push([run.taskKey, payload, run.attempt])
+      if (isBroken) throw new Error('broken')
+    } } })
+    await ended('failed')
+    const [failed] = (await bench.recorded(task)).runs
+    isBroken = false
+    await ledger.operator.pause(task, ann)
+
+    await ledger.enqueue(`${task}-other`, { key: 'x', queue: `${task}-other`, concurrencyKey: `${task}-k` })
+    const [held] = await take(bench.store, `${task}-other`)
+    assert.equal((await ledger.operator.retry(`${task}:a`, ann)).status, 'reopened')
+    const reopened = await bench.row(`${task}:a`)
+    await ledger.operator.resume(task, ann)
+    await setTimeout(300)
+    assert.equal(seen.length, 1, 'its key is held')
+    await completeMany(bench.store, [{ ...held!, result: null }])
+    await ended('completed')
+
+    const key = `${task}:a`
+    assert.deepEqual(seen, [[key, { order: 42 }, 1], [key, { order: 42 }, 2]])
+    assert.deepEqual([reopened['status'], reopened['priority'], reopened['queue'], reopened['payload']], ['pending', failed!['priority'], failed!['queue'], failed!['payload']])
+    assert.deepEqual((await ledger.show(key)).history.map(({ attempt, outcome }) => [attempt, outcome]), [[1, 'failed'], [2, 'completed']])
+    assert.deepEqual(events.filter(({ event }) => event === 'lost'), [])
   })
 
   it('a completed run is done again only by force; its first completion stays in the history, and its effects stay done', async () => {

@@ -20,7 +20,11 @@ export async function startWorker(t: { after(hook: () => Promise<void>): void },
     events.push(event)
     for (const look of waiting) look()
   } })
-  t.after(() => worker.stop())
+  const timers = new Set<NodeJS.Timeout>()
+  t.after(async () => {
+    for (const timer of timers) clearTimeout(timer) // of what lost a race, and would keep the process waiting
+    await worker.stop()
+  })
   const until = (probe: (event: WorkerEvent) => boolean, what = 'an event') =>
     new Promise<WorkerEvent>((resolve, reject) => {
       const look = () => {
@@ -28,9 +32,11 @@ export async function startWorker(t: { after(hook: () => Promise<void>): void },
         if (!found) return
         waiting.delete(look)
         clearTimeout(timer)
+        timers.delete(timer)
         resolve(found)
       }
       const timer = setTimeout(() => reject(new Error(`${what} did not come; heard: ${events.map(({ event }) => event).join(' ').slice(-500)}`)), TOO_LONG_MS)
+      timers.add(timer)
       waiting.add(look)
       look()
     })

@@ -34,21 +34,24 @@ eachLedger('leases of workers', (bench) => {
     assert.deepEqual([executions, (await bench.row(`${task}:long`))['attempt'], await bench.outcomes(`${task}:long`)], [1, 1, []])
   })
 
-  for (const [hungAfter, what, reaps, end] of [['10m', 'keeps its run', 0, 'completed'], [`${LEASE_MS / 2}ms`, 'loses it when it is blocked beyond the limit', 1, 'failed']] as const) {
-    it(`case 76: a handler that blocks the event loop for three leases ${what}`, async (t) => {
+  it('case 76: a handler that blocks the event loop for three leases keeps its run, and one that blocks it beyond the limit loses it', async (t) => {
+    const leaseMs = 2_000 // The thread of a process that was just started may be late.
+    const blocks = async (hungAfter: string) => {
       const task = bench.task()
-      const process = startFixture(t, 'runtime/worker/fixture-blocked.ts', [bench.url, task, String(LEASE_MS), hungAfter])
+      const process = startFixture(t, 'runtime/worker/fixture-blocked.ts', [bench.url, task, String(leaseMs), hungAfter])
       await process.says('ready')
       await (await bench.open()).enqueue(task, { key: 'blocks', queue: task, payload: 'block', maxAttempts: 1 })
-      let ended = false
-      const heard = process.says('ended').finally(() => (ended = true))
-      let reaped = 0
-      for (; !ended; await sleep(50)) reaped += (await reap(bench.store)).filter(({ run }) => run.taskKey === `${task}:blocks`).length
-      await heard
+      await process.says('ended')
+      return `${task}:blocks`
+    }
+    const reaped: string[] = []
+    let done = false
+    const kept = Promise.all([blocks('10m'), blocks(`${leaseMs / 2}ms`)]).finally(() => (done = true))
+    for (; !done; await sleep(50)) reaped.push(...(await reap(bench.store)).map(({ run }) => run.taskKey))
+    const [patient, hung] = await kept
 
-      assert.deepEqual([reaped, (await bench.row(`${task}:blocks`))['status']], [reaps, end])
-    })
-  }
+    assert.deepEqual([(await bench.row(patient))['status'], (await bench.row(hung))['status'], reaped], ['completed', 'failed', [hung]])
+  })
 
   it('a worker that is told to stop lets handlers end, gives the rest back with no attempt counted, and claims no more', async (t) => {
     const [ledger, task] = [await bench.open(), bench.task()]
