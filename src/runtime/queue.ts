@@ -7,11 +7,13 @@ import type { Instance } from '../model/run.ts'
 import type { StandardSchema } from '../model/standard-schema.ts'
 import type { PayloadOf, ResultOf, Schemas, TaskName } from '../model/tasks.ts'
 import { DEFAULT_QUEUE } from '../store/line.ts'
+import { probeWrite } from '../store/probe-write.ts'
 import type { ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
 import { enqueueAll, planRun, type Enqueued, type EnqueueOptions, type EnqueueTerms } from './enqueue.ts'
 import type { Observer } from './observer.ts'
 import type { Pacemaker } from './pacemaker.ts'
+import { settle } from './settle.ts'
 import type { WorkerEvent } from './worker/events.ts'
 import type { Handler } from './worker/perform.ts'
 import { Worker } from './worker/worker.ts'
@@ -84,6 +86,12 @@ export class Queue<Tasks> {
       hungAfterMs: durationMs('hung-after', hungAfter),
     }
     const store = await this.#parts.openWorkerStore()
+    try {
+      await settle(store, patienceMs, () => probeWrite(store))
+    } catch (error) {
+      await store.close().catch(() => {}) // What went wrong first is what counts.
+      throw error
+    }
     const worker: Worker = new Worker({
       ...checked, store, handlerStore: this.#parts.store, observer, pacemaker, concurrency, patienceMs,
       instance: this.#parts.newInstance(),

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { before, it } from 'node:test'
+import { before, it, type TestContext } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ROLE_OF_COMMAND } from '../../src/cli/roles.ts'
 import { jsonLine } from '../../src/cli/log.ts'
 import { claimJson, migrate, openLedger, ROLES, type Role } from '../../src/index.ts'
 import { openStore } from '../../src/runtime/open-store.ts'
-import { run, type Ran } from '../support/cli.ts'
+import { run, start, type Ran } from '../support/cli.ts'
 import { eachServer, type TestServer } from '../support/each-server.ts'
 import { OLD, oldWindows, windowKey } from '../support/old-runs.ts'
 
@@ -52,7 +52,7 @@ const TRIES: Readonly<Record<string, (task: string) => readonly string[] | Promi
   claim: (task) => ['claim', '--task', `${task}-y`, '--key', randomBytes(3).toString('hex')],
   heartbeat: () => ['heartbeat'],
   effect: () => ['effect', '--name', 'mail', '--', 'true'],
-  hold: () => ['hold', '--pid', String(spawn('sleep', ['2']).pid)],
+  hold: () => ['hold', '--pid', '0'], // In its place comes that of a process which ends once it is held.
   release: () => ['release'],
   complete: () => ['complete'],
   fail: () => ['fail'],
@@ -66,8 +66,6 @@ const TRIES: Readonly<Record<string, (task: string) => readonly string[] | Promi
   doctor: () => ['doctor'],
   migrate: () => ['migrate'],
 }
-/** A worker goes on until it is told to stop. */
-const UNDER: Readonly<Record<string, readonly string[]>> = { work: ['timeout', '--foreground', '--preserve-status', '2'] }
 /** What it says where all is well: `verify` finds the history that the test has made up, and `doctor` its dead owners. */
 const CODES: Readonly<Record<string, number>> = { verify: 1, doctor: 1 }
 
@@ -98,16 +96,22 @@ eachServer('runledger grants', (db) => {
     return jsonLine(claimJson(claim.handOver()))
   }
 
-  async function attempt(command: string, role: Role, task: string): Promise<Ran> {
+  async function attempt(t: TestContext, command: string, role: Role, task: string): Promise<Ran> {
     const claim = await prepare(task)
-    return run(await TRIES[command]!(task), { env: { RUNLEDGER_DB: prefixed(as.get(role)!), RUNLEDGER_CLAIM: claim }, under: UNDER[command] ?? [] })
+    const words = await TRIES[command]!(task)
+    const held = command === 'hold' ? spawn('sleep', ['60']) : undefined
+    const running = start(t, held ? [...words.slice(0, -1), String(held.pid)] : words, { env: { RUNLEDGER_DB: prefixed(as.get(role)!), RUNLEDGER_CLAIM: claim } })
+    // A worker goes on until it is told to stop.
+    if (command === 'work') await Promise.race([running.line(/status=connected/).then(() => running.process.kill('SIGTERM'), () => {}), running.end])
+    if (held) running.process.stdout!.once('data', () => held.kill())
+    return running.end.finally(() => held?.kill())
   }
 
   // That a role can do what those below it can is plain from src/store/roles.ts: each command is tried with its own role, and with the one below.
   for (const role of ['reader', 'runner', 'operator'] as const) {
-    it(`case 72: the ${role} runs every command of the role`, async () => {
+    it(`case 72: the ${role} runs every command of the role`, async (t) => {
       for (const command of commandsOf(role)) {
-        const { code, stderr } = await attempt(command, role, `${role}-${command}`)
+        const { code, stderr } = await attempt(t, command, role, `${role}-${command}`)
         assert.deepEqual([command, code], [command, CODES[command] ?? 0], stderr)
         assert.doesNotMatch(stderr, /lacks|gap_unknown/, command)
       }
@@ -115,12 +119,11 @@ eachServer('runledger grants', (db) => {
   }
 
   for (const [below, role] of [['reader', 'runner'], ['runner', 'operator']] as const) {
-    it(`case 72: the ${below} is told which right on which table is missing for the commands of the ${role}, in one line`, async () => {
+    it(`case 72: the ${below} is told which right on which table is missing for the commands of the ${role}, in one line`, async (t) => {
       for (const command of commandsOf(role)) {
-        const { code, stderr } = await attempt(command, below, `not-${below}-${command}`)
-        // A worker goes on, and says in its log what it meets.
-        assert.deepEqual([command, code], [command, command === 'work' ? 0 : 69], stderr)
-        assert.match(stderr, /^(runledger: |task=).*this user lacks the right (INSERT|UPDATE|DELETE)( or (INSERT|UPDATE|DELETE))* on (task_runs|task_attempts|task_fences|tasks|task_actions|task_effects|fenced_resources); 'runledger grants' prints what each role needs/m)
+        const { code, stderr } = await attempt(t, command, below, `not-${below}-${command}`)
+        assert.deepEqual([command, code], [command, 69], stderr)
+        assert.match(stderr, /^runledger: .*this user lacks the right (INSERT|UPDATE|DELETE)( or (INSERT|UPDATE|DELETE))* on (task_runs|task_attempts|task_fences|tasks|task_actions|task_effects|fenced_resources); 'runledger grants' prints what each role needs/m)
       }
     })
   }

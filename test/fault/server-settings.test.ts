@@ -3,12 +3,14 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { after, before, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { WorkRun } from '../../src/index.ts'
 import { openLedger } from '../../src/runtime/ledger.ts'
 import { migrate } from '../../src/runtime/schema.ts'
 import { killSessions, userUrl, type TestServer } from '../support/each-server.ts'
 import { onlyOn } from '../support/only-on.ts'
 import { privateServer, type PrivateServer } from '../support/private-server.ts'
 import { startFixture } from '../support/fixture-process.ts'
+import { startWorker } from '../support/workers.ts'
 
 onlyOn('postgres', 'server settings', (db) => {
   let url: string
@@ -96,6 +98,36 @@ function readOnlyTests(db: TestServer, url: () => string, setReadOnly: (on: bool
     await assert.rejects(ledger.run({ task: 'refused', key: 'a' }, () => assert.fail('the job was started')), { code: 'DATABASE_UNAVAILABLE', message: /read-only/ })
 
     assert.deepEqual(await ledger.runs({ task: 'refused' }), [])
+  })
+
+  it('case 59: a worker refuses to start on a read-only database, and says why', async (t) => {
+    await setReadOnly(true)
+    t.after(() => setReadOnly(false))
+    const ledger = await openLedger(url(), { connectTimeout: '100ms' })
+    t.after(() => ledger.close())
+
+    await assert.rejects(ledger.worker({ handlers: { idle: () => {} } }), { code: 'DATABASE_UNAVAILABLE', message: /read-only/ })
+  })
+
+  it('case 59: a worker whose database turns read-only says so though it has nothing to do, and afterwards does what came meanwhile, each run once', async (t) => {
+    const ledger = await openLedger(url(), { heartbeats: 'loop' })
+    t.after(() => ledger.close())
+    const done: string[] = []
+    const { worker, until, ended, events } = await startWorker(t, ledger, { queues: ['turns'], handlers: { turns: (_: unknown, run: WorkRun) => void done.push(run.taskKey) } })
+    await until(({ event }) => event === 'connected')
+
+    await setReadOnly(true)
+    const { problem } = (await until(({ event }) => event === 'degraded')) as { problem: string }
+    await sleep(1_000)
+    assert.equal(worker.status().state, 'degraded')
+    assert.equal(events.filter(({ event }) => event === 'connected').length, 1, 'it stays degraded')
+    await setReadOnly(false)
+    await ledger.enqueueMany('turns', ['a', 'b', 'c'].map((key) => ({ key, queue: 'turns' })))
+    await ended('completed', 3)
+
+    assert.match(problem, /read.?only/i)
+    assert.deepEqual([worker.status().state, done.toSorted()], ['connected', ['turns:a', 'turns:b', 'turns:c']])
+    assert.deepEqual(await db.admin(`select distinct status, attempt from task_runs where task_name = 'turns'`, url()), [{ status: 'completed', attempt: 1 }])
   })
 
   it('case 59: a run whose database is read-only for a while goes on under the same fence and is completed', async (t) => {

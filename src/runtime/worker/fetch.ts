@@ -2,6 +2,7 @@
  * The loop of a worker: looks once an interval whether there is anything to do, fetches while there is and there is room,
  * and tends the line for everybody: due runs, owners that are gone, keys that nobody holds.
  */
+import { probeWrite } from '../../store/probe-write.ts'
 import { look, promote } from '../../store/tend-line.ts'
 import { sweepLine, SWEEP_START } from '../../store/sweep-line.ts'
 import type { Store } from '../../store/tables.ts'
@@ -59,6 +60,7 @@ export class FetchLoop {
         this.#pauseMs = FIRST_PAUSE_MS
       } catch {
         // Said by its health. Whatever it was, a loop that ended here would leave a process that lives and does nothing.
+        this.#nextLookAt = this.#nextTendAt = 0
         await this.work.wait(jittered(this.#pauseMs))
         this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
         more = true
@@ -78,12 +80,14 @@ export class FetchLoop {
 
   async #look(): Promise<boolean> {
     const { store, health, queues, tasks, pollMs } = this.#parts
+    const isToTend = monotonicMs() >= this.#nextTendAt
+    if (isToTend) await health.ask(() => probeWrite(store))
     await this.#parts.onInterval()
-    const { ready, due } = await health.ask(() => look(store, queues, tasks))
-    const promoted = due ? await health.ask(() => promote(store)) : 0
+    const { ready, due } = await health.ask(() => look(store, queues, tasks), 'read')
+    const promoted = due ? await health.ask(() => promote(store), 'read') : 0
     const now = monotonicMs()
     this.#nextLookAt = now + (promoted > 0 ? 0 : jittered(pollMs))
-    if (now >= this.#nextTendAt) {
+    if (isToTend) {
       this.#nextTendAt = now + jittered(TEND_EVERY_MS)
       await this.#tend()
     }
@@ -92,8 +96,8 @@ export class FetchLoop {
 
   async #tend(): Promise<void> {
     const { store, health, reap } = this.#parts
-    await health.ask(reap)
-    const { next, madeReady } = await health.ask(() => sweepLine(store, this.#cursor))
+    await health.ask(reap, 'read')
+    const { next, madeReady } = await health.ask(() => sweepLine(store, this.#cursor), 'read')
     this.#cursor = next
     if (madeReady > 0) this.#nextLookAt = 0
   }

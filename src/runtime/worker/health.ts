@@ -2,7 +2,7 @@
 import { errorText } from '../ending.ts'
 import { monotonicMs } from '../heart.ts'
 
-/** `connected`: the database answers. `degraded`: it does not, or an answer is overdue; the worker keeps trying. */
+/** `connected`: the database answers. `degraded`: it does not, an answer is overdue, or nothing can be written; the worker keeps trying. */
 export type WorkerState = 'starting' | 'connected' | 'degraded' | 'stopping' | 'stopped'
 
 export interface WorkerStatus {
@@ -21,29 +21,35 @@ export interface WorkerStatus {
   readonly failed: number
 }
 
+type Proof = 'read' | 'write'
+
 /** A question that is not answered for so long is a sign. */
 const OVERDUE_MS = 5_000
 
 export class Health {
   readonly #changed: (state: 'connected' | 'degraded', problem: string | null) => void
   readonly #asked = new Set<{ readonly at: number }>()
-  #problem: string | null = null
+  /** A server that is read-only answers every question that only reads. */
+  readonly #problems: Record<Proof, string | null> = { read: null, write: null }
   #answered = false
 
   constructor(changed: (state: 'connected' | 'degraded', problem: string | null) => void) {
     this.#changed = changed
   }
 
-  /** Watches one question to the database; what it throws is thrown on. */
-  async ask<T>(question: () => Promise<T>): Promise<T> {
+  /**
+   * Watches one question to the database; what it throws is thrown on.
+   * @param proves `read` when it may be answered without anything having been written
+   */
+  async ask<T>(question: () => Promise<T>, proves: Proof = 'write'): Promise<T> {
     const asked = { at: monotonicMs() }
     this.#asked.add(asked)
     try {
       const answer = await question()
-      this.#say(null)
+      this.#say(proves, null)
       return answer
     } catch (error) {
-      this.#say(errorText(error).split('\n')[0]!)
+      this.#say(proves, errorText(error).split('\n')[0]!)
       throw error
     } finally {
       this.#asked.delete(asked)
@@ -56,16 +62,20 @@ export class Health {
   }
 
   get problem(): string | null {
-    if (this.#problem !== null) return this.#problem
+    const { read, write } = this.#problems
+    if (read !== null || write !== null) return read ?? write
     const oldest = Math.min(...[...this.#asked].map(({ at }) => at))
     const waited = monotonicMs() - oldest
     return waited > OVERDUE_MS ? `the database has not answered for ${Math.round(waited / 1000)} s` : null
   }
 
-  #say(problem: string | null): void {
-    const isNews = problem === null ? !this.#answered || this.#problem !== null : this.#problem === null
-    this.#answered ||= problem === null
-    this.#problem = problem
-    if (isNews) this.#changed(problem === null ? 'connected' : 'degraded', problem)
+  #say(proved: Proof, problem: string | null): void {
+    const before = this.#problems.read ?? this.#problems.write
+    this.#problems[proved] = problem
+    if (proved === 'write' && problem === null) this.#problems.read = null
+    const now = this.#problems.read ?? this.#problems.write
+    const isNews = now === null ? !this.#answered || before !== null : before === null
+    this.#answered ||= now === null
+    if (isNews) this.#changed(now === null ? 'connected' : 'degraded', now)
   }
 }

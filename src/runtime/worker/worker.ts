@@ -140,7 +140,7 @@ export class Worker {
     if (this.#unsure) await this.#health.ask(() => this.#giveBackUnseen())
     const claimedAt = monotonicMs()
     this.#unsure = true
-    const { runs, seen } = await this.#health.ask(() => takeBatch(store, { queue, limit, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }))
+    const { runs, seen } = await this.#health.ask(() => takeBatch(store, { queue, limit, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }), 'read')
     this.#unsure = false
     if (runs.length === 0) return seen === limit
     const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
@@ -177,7 +177,7 @@ export class Worker {
 
   async #freeKeys(keys: readonly string[]): Promise<void> {
     // If it fails, the sweep finds them.
-    if (await this.#health.ask(() => freeKeys(this.#parts.store, keys)).then(() => true, () => false)) this.#loop.work.hint()
+    if (await this.#health.ask(() => freeKeys(this.#parts.store, keys), 'read').then(() => true, () => false)) this.#loop.work.hint()
   }
 
   async #giveBackStale(): Promise<void> {
