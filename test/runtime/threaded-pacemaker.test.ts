@@ -94,6 +94,18 @@ eachLedger('threaded heartbeats', (bench) => {
     await pacemaker.close()
   })
 
+  it('a claim whose answer came when its lease was nearly over is lost at once, and nothing is said on stderr', async (t) => {
+    const warnings: Error[] = []
+    const hear = (warning: Error) => warnings.push(warning)
+    process.on('warning', hear)
+    t.after(() => process.off('warning', hear))
+    const pacemaker = new ThreadedPacemaker(bench.url)
+    const lost = await new Promise((resolve) => pacemaker.start({ taskKey: 'a', instanceId: 'b', attempt: 1, fence: 1n }, { leaseMs: 1000, heartbeatMs: 200 }, monotonicMs() - 900, { lost: resolve }))
+    await pacemaker.close()
+
+    assert.deepEqual([lost, warnings], ['not_renewed', []])
+  })
+
   // The last of the suite: it closes the ledger.
   it('the thread ends with its ledger, and keeps no process alive', async () => {
     const ledger = await warm()
