@@ -3,11 +3,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate } from '../../src/index.ts'
 import { playRound, type Round, type RoundResult } from '../../src/proof/round.ts'
+import { program } from './programs.ts'
 import type { TestDatabase } from '../../test/support/databases.ts'
 import type { ServerName, TestServer } from '../../test/support/each-server.ts'
 import { privateServer, type PrivateServer } from '../../test/support/private-server.ts'
 
-const WORKER = join(import.meta.dirname, '../../src/proof/worker-process.ts')
+const WORKER = 'src/proof/worker-process.ts'
 
 export interface Size {
   /** Keys of each of the two tasks of a round. */
@@ -68,7 +69,7 @@ export class Stage {
     mkdirSync(folder, { recursive: true })
     const { keys, workers, withinMs } = this.size
     const name = `${this.seed}-${++this.#rounds}`
-    return playRound({ name, folder, seed: this.seed, url, keys, workers, reapers: 1, withinMs, command: [process.execPath, WORKER], ...play, worker: { leaseMs: this.leaseMs, ...play.worker } })
+    return playRound({ name, folder, seed: this.seed, url, keys, workers, reapers: 1, withinMs, command: [process.execPath, await program(WORKER)], ...play, worker: { leaseMs: this.leaseMs, ...play.worker } })
   }
 
   close(): void {

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { describe, it } from 'node:test'
+import { bundleProgram } from '../../scripts/proof/programs.ts'
 import { PROMISES } from '../../src/proof/promises.ts'
-import { MUTANTS, plant } from '../proof/mutants.ts'
+import { MUTANTS } from '../proof/mutants.ts'
 import { eachDatabase, type TestDatabase } from '../support/databases.ts'
 import { embeddedLedger, gone, ledgerOn, newFolder, processesWith, until } from '../support/cli.ts'
 
@@ -51,10 +52,9 @@ eachDatabase('selftest', (db) => {
 describe('selftest', () => {
   const ledger = embeddedLedger()
 
-  it('exits 1 and says what was broken, where a guard is missing', () => {
-    const folder = newFolder()
+  it('exits 1 and says what was broken, where a guard is missing', async (t) => {
     const mutant = MUTANTS.find(({ without }) => without === 'active_key')!
-    const main = join(dirname(plant(folder, mutant)), '../cli/main.ts')
+    const main = await bundleProgram(newFolder(t), 'src/cli/main.ts', mutant.edits)
     const { status, stdout } = spawnSync(process.execPath, [main, 'selftest', '--seconds', '1', '--db', ledger.url], { encoding: 'utf8' })
     assert.equal(status, 1, stdout)
     assert.match(stdout, /^BROKEN \d+ +\d+ +At most one run of a concurrency key/m)
