@@ -10,8 +10,8 @@ import { measureRecovery } from './recovery.ts'
 import { Stage, type Size } from './stage.ts'
 import { markdown, Tally } from './tally.ts'
 
-const SHORT: Size = { keys: 20, faults: 6, workers: 4, withinMs: 300_000, leaseMs: 1000 }
-const LONG: Size = { keys: 250, faults: 60, workers: 4, withinMs: 600_000, leaseMs: 1000 }
+const SHORT: Size = { keys: 20, queued: 300, faults: 6, workers: 3, withinMs: 300_000, leaseMs: 1000 }
+const LONG: Size = { keys: 25, queued: 2000, faults: 40, workers: 3, withinMs: 240_000, leaseMs: 1000 }
 const LONG_RUNS = 100_000
 const TRIALS = 20
 
