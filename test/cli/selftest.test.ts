@@ -8,7 +8,8 @@ import { bundleProgram } from '../../scripts/proof/programs.ts'
 import { PROMISES } from '../../src/proof/promises.ts'
 import { MUTANTS } from '../proof/mutants.ts'
 import { eachDatabase, type TestDatabase } from '../support/databases.ts'
-import { embeddedLedger, gone, ledgerOn, newFolder, processesWith, until } from '../support/cli.ts'
+import { eachServer, userUrl } from '../support/each-server.ts'
+import { embeddedLedger, gone, ledgerOn, newFolder, processesWith, run, until } from '../support/cli.ts'
 
 const LEFT: Record<TestDatabase['name'], string | null> = {
   sqlite: null,
@@ -46,6 +47,21 @@ eachDatabase('selftest', (db) => {
     running.process.kill('SIGINT')
     assert.equal((await running.end).code, 130)
     assert.deepEqual(await left(place), [])
+  })
+})
+
+eachServer('selftest without rights', (db) => {
+  it('works in tables of its own where the user may make no schema and no database, and removes them; others stay', async () => {
+    const url = await db.url()
+    const theirs = await userUrl(db, url, 'secret')
+    // What a database's owner may do on PostgreSQL is more than is to be had here.
+    if (db.name === 'postgres') await db.admin(`alter database ${new URL(url).pathname.slice(1)} owner to current_user; grant connect on database ${new URL(url).pathname.slice(1)} to public`, url)
+    await db.admin('create table task_runs (id integer)', url)
+    const { code, stdout, stderr } = await run(['selftest', '--seconds', '1', '--db', theirs])
+    assert.equal(code, 0, stdout + stderr)
+    assert.match(placeOf(stderr), /^tables selftest_[0-9a-f]{8}_…$/)
+    const catalogue = db.name === 'postgres' ? 'current_schema()' : 'database()'
+    assert.deepEqual(await db.admin(`select lower(table_name) as name from information_schema.tables where table_schema in (${catalogue})`, url), [{ name: 'task_runs' }])
   })
 })
 
