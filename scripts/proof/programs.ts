@@ -47,7 +47,7 @@ export async function bundleProgram(folder: string, entry: string, edits: readon
     splitting: true,
     format: 'esm',
     platform: 'node',
-    external: ['pg', 'mysql2', 'umzug', '@opentelemetry/api'], // CommonJS, or not there
+    external: ['pg', 'mysql2', 'umzug', 'esbuild', '@opentelemetry/api'], // CommonJS, or not there
     logLevel: 'warning',
     plugins: [edited(edits, unused)],
   })
