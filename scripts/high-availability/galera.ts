@@ -11,6 +11,9 @@ import { Crew } from './crew.ts'
 import { nowMs } from './events.ts'
 import { completedKeys, judge, longestPauseMs, type Query } from './judge.ts'
 import { isBroken, print } from './print.ts'
+import { given, refuseWords } from '../usage.ts'
+
+refuseWords('galera')
 
 const WORKERS_PER_NODE = 2
 const LOAD_MS = 6_000
@@ -18,7 +21,7 @@ const SCRIPT = join(import.meta.dirname, '../galera.sh')
 const NODES = [1, 2, 3] as const
 
 const folder = mkdtempSync(join(tmpdir(), 'events-'))
-const servers = NODES.map((n) => new URL(process.env[`GALERA_${n}`]!))
+const servers = NODES.map((n) => new URL(given(`GALERA_${n}`, 'scripts/ha galera')))
 const nodeUrls = servers.map((server) => new URL('/ledger', server).href)
 
 const query: Query = async (sql, url) => {

@@ -12,6 +12,9 @@ import { Crew } from './crew.ts'
 import { nowMs } from './events.ts'
 import { completedKeys, judge, longestPauseMs, type Query, type Verdict } from './judge.ts'
 import { isBroken, print } from './print.ts'
+import { refuseWords } from '../usage.ts'
+
+refuseWords('postgres-failover')
 
 const WORKERS = 6
 const BEFORE_MS = 4_000

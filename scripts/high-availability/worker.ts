@@ -2,14 +2,16 @@
 import { openLedger } from '../../src/index.ts'
 import { recordTo } from './events.ts'
 import { launch, raceLaunch, turnLaunch } from './work.ts'
+import { refuse } from '../usage.ts'
 
 const [url = '', file = '', name = '', service = ''] = process.argv.slice(2)
+if (service === '' || !process.send) refuse('this program is started by scripts/ha')
 let stopping = false
 process.on('message', () => (stopping = true))
 
 const record = recordTo(file)
 const ledger = await openLedger(url, { connectTimeout: '30s', heartbeats: 'loop' })
-process.send!('ready')
+process.send('ready')
 for (let n = 1; !stopping; n++) {
   await launch(ledger, raceLaunch(n), record, service)
   await launch(ledger, turnLaunch(name, n), record, service)

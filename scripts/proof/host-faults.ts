@@ -9,6 +9,7 @@ import { migrate } from '../../src/index.ts'
 import type { RoundResult } from '../../src/proof/round.ts'
 import { repeatedly } from '../../src/proof/trouble.ts'
 import { fullServerDisk } from './network-faults.ts'
+import { program } from './programs.ts'
 import { countingDeaths, type Stage } from './stage.ts'
 
 /** Half of the workers live on a host whose clock is set anew all the time; the ledger's own clock is the server's. */
@@ -31,11 +32,12 @@ export async function clock(stage: Stage): Promise<RoundResult> {
   }
 }
 
-const DYING = join(import.meta.dirname, 'dying-worker.ts')
+const DYING = 'scripts/proof/dying-worker.ts'
+
 /** The first starts die; the next ones live, so that there is an end. */
 export async function statementBoundary(stage: Stage): Promise<RoundResult> {
   const deaths = 2 * stage.size.faults
-  return countingDeaths(await stage.play(await stage.ledger(), { command: [process.execPath, DYING], environment: (nth) => ({ RUNLEDGER_PROOF_DEATH: nth <= deaths ? String(1 + ((nth * 7 + stage.seed) % 90)) : '0' }) }))
+  return countingDeaths(await stage.play(await stage.ledger(), { command: [process.execPath, await program(DYING)], environment: (nth) => ({ RUNLEDGER_PROOF_DEATH: nth <= deaths ? String(1 + ((nth * 7 + stage.seed) % 90)) : '0' }) }))
 }
 
 /** Whether a small disk can be made here, to be filled: that takes root. */
@@ -80,12 +82,13 @@ function fill(filler: string): void {
   }
 }
 
-const MIGRATE = join(import.meta.dirname, 'migrating-process.ts')
+const MIGRATE = 'scripts/proof/migrating-process.ts'
 const AT_ONCE = 10
 
 export async function migrations(stage: Stage): Promise<RoundResult> {
   const url = await stage.db.url()
-  const pods = Array.from({ length: AT_ONCE }, () => once(spawn(process.execPath, [MIGRATE], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, RUNLEDGER_DB: url } }), 'exit'))
+  const file = await program(MIGRATE)
+  const pods = Array.from({ length: AT_ONCE }, () => once(spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, RUNLEDGER_DB: url } }), 'exit'))
   const codes = (await Promise.all(pods)).map(([code]) => code as number)
   if (codes.some((code) => code !== 0)) throw new Error(`migrations at once ended with ${codes.join(', ')}`)
   return { ...(await stage.play(url)), faults: AT_ONCE }

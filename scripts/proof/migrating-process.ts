@@ -1,4 +1,5 @@
 /** One of many that migrate at once: RUNLEDGER_DB says what. */
 import { migrate } from '../../src/index.ts'
+import { given } from '../usage.ts'
 
-await migrate(process.env['RUNLEDGER_DB']!, 60_000)
+await migrate(given('RUNLEDGER_DB', 'scripts/prove'), 60_000)

@@ -2,27 +2,25 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { seeded } from '../../src/proof/random.ts'
 import { placeOf, type DatabaseName, type TestDatabase } from '../../test/support/databases.ts'
 import { FAULTS } from './faults.ts'
+import { readOptions } from './options.ts'
 import { measureRecovery } from './recovery.ts'
 import { Stage, type Size } from './stage.ts'
 import { markdown, Tally } from './tally.ts'
 
-const SHORT: Size = { keys: 20, faults: 6, workers: 4, withinMs: 300_000, leaseMs: 1000 }
-const LONG: Size = { keys: 250, faults: 60, workers: 4, withinMs: 600_000, leaseMs: 1000 }
+const SHORT: Size = { keys: 20, queued: 300, faults: 6, workers: 3, withinMs: 300_000, leaseMs: 1000 }
+const LONG: Size = { keys: 25, queued: 2000, faults: 40, workers: 3, withinMs: 240_000, leaseMs: 1000 }
 const LONG_RUNS = 100_000
 const TRIALS = 20
 
-const { values } = parseArgs({ options: { long: { type: 'boolean' }, runs: { type: 'string' }, keys: { type: 'string' }, figures: { type: 'boolean' }, trials: { type: 'string' }, only: { type: 'string' }, db: { type: 'string' }, seed: { type: 'string' } } })
-const named = values.long ? LONG : SHORT
+const options = readOptions(process.argv.slice(2), Object.keys(FAULTS))
+const { seed, faults, databases } = options
+const named = options.long ? LONG : SHORT
 /** Faults come at a pace, so more keys meet more of them. */
-const size = values.keys === undefined ? named : { ...named, keys: Number(values.keys), faults: Math.ceil(Number(values.keys) / 4) }
-const wanted = values.runs === undefined ? (values.long ? LONG_RUNS : 0) : Number(values.runs)
-const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed)
-const faults = chosen(values.only, Object.keys(FAULTS))
-const databases = chosen(values.db, ['sqlite', 'postgres', 'mariadb', 'mysql']) as DatabaseName[]
+const size = options.keys === undefined ? named : { ...named, keys: options.keys, faults: Math.ceil(options.keys / 4) }
+const wanted = options.runs ?? (options.long ? LONG_RUNS : 0)
 
 const folder = mkdtempSync(join(tmpdir(), 'runledger-prove-'))
 const random = seeded(seed)
@@ -35,7 +33,7 @@ process.once('SIGINT', () => {
   process.exit(130)
 })
 try {
-  if (values.figures) await figures()
+  if (options.figures) await figures()
   else await proof()
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -51,7 +49,7 @@ async function proof(): Promise<void> {
 
 /** Times in milliseconds. */
 async function figures(): Promise<void> {
-  const trials = values.trials === undefined ? TRIALS : Number(values.trials)
+  const trials = options.trials ?? TRIALS
   const print = (row: readonly string[]) => console.log(`| ${row.join(' | ')} |`)
   print(['time in ms', 'database', 'trials', 'p50', 'p95', 'max'])
   print(Array.from({ length: 6 }, () => '---'))
@@ -98,11 +96,4 @@ async function onStage(what: string, database: DatabaseName, work: (stage: Stage
     stage.close()
     await Promise.all(made.map((url) => place.drop(url)))
   }
-}
-
-function chosen(words: string | undefined, all: readonly string[]): readonly string[] {
-  const named = words?.split(/[ ,]+/) ?? all
-  const unknown = named.filter((word) => !all.includes(word))
-  if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(', ')}; known are ${all.join(', ')}`)
-  return named
 }

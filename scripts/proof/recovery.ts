@@ -1,13 +1,13 @@
 /** Measures how long a run waits for its next attempt after its owner died, and a ledger after its server crashed (`scripts/prove --figures`). */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLedger, type Ledger } from '../../src/index.ts'
 import { percentile } from '../../src/proof/figures.ts'
+import { program } from './programs.ts'
 import type { Stage } from './stage.ts'
 
-const HOLDER = join(import.meta.dirname, 'holding-process.ts')
+const HOLDER = 'scripts/proof/holding-process.ts'
 const LEASE_MS = 2_000
 
 /** Milliseconds from SIGKILL to the claim of a launch that waits, each as one number of the sorted list. */
@@ -22,7 +22,7 @@ async function afterDeath(url: string, where: 'here' | 'elsewhere', trials: numb
 }
 
 async function onceAfterDeath(ledger: Ledger, url: string, task: string, where: string): Promise<number> {
-  const holder = spawn(process.execPath, [HOLDER, task, `${LEASE_MS}ms`, where], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, RUNLEDGER_DB: url } })
+  const holder = spawn(process.execPath, [await program(HOLDER), task, `${LEASE_MS}ms`, where], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, RUNLEDGER_DB: url } })
   await once(holder.stdout, 'data')
   const next = ledger.claim({ task, key: 'a', overlap: 'wait', waitTimeout: '60s', lease: LEASE_MS })
   await sleep(200 + Math.random() * 1_000)

@@ -3,15 +3,18 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate } from '../../src/index.ts'
 import { playRound, type Round, type RoundResult } from '../../src/proof/round.ts'
+import { program } from './programs.ts'
 import type { TestDatabase } from '../../test/support/databases.ts'
 import type { ServerName, TestServer } from '../../test/support/each-server.ts'
 import { privateServer, type PrivateServer } from '../../test/support/private-server.ts'
 
-const WORKER = join(import.meta.dirname, '../../src/proof/worker-process.ts')
+const WORKER = 'src/proof/worker-process.ts'
 
 export interface Size {
   /** Keys of each of the two tasks of a round. */
   readonly keys: number
+  /** Runs of a round that are enqueued. */
+  readonly queued: number
   /** Faults of a round, at most. */
   readonly faults: number
   readonly workers: number
@@ -66,9 +69,9 @@ export class Stage {
   async play(url: string, play: Play = {}): Promise<RoundResult> {
     const folder = join(this.#folder, this.db.name)
     mkdirSync(folder, { recursive: true })
-    const { keys, workers, withinMs } = this.size
+    const { keys, queued, workers, withinMs } = this.size
     const name = `${this.seed}-${++this.#rounds}`
-    return playRound({ name, folder, seed: this.seed, url, keys, workers, reapers: 1, withinMs, command: [process.execPath, WORKER], ...play, worker: { leaseMs: this.leaseMs, ...play.worker } })
+    return playRound({ name, folder, seed: this.seed, url, keys, queued, workers, reapers: 1, withinMs, command: [process.execPath, await program(WORKER)], ...play, worker: { leaseMs: this.leaseMs, ...play.worker } })
   }
 
   close(): void {

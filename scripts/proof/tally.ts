@@ -41,6 +41,7 @@ const COLUMNS: readonly (readonly [string, (cell: Cell) => string | number])[] =
   ['fault', ({ fault }) => fault],
   ['database', ({ database }) => database],
   ['runs', ({ figures }) => figures.runs],
+  ['of the queue', ({ figures }) => figures.queued],
   ['faults', ({ faults }) => faults],
   ['starts', ({ figures }) => figures.starts],
   ['done again', ({ figures }) => figures.repeated],

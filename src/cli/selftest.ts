@@ -20,8 +20,9 @@ Usage: runledger selftest [--seconds N] [--seed N] [--db URL] [--json]
 
 Starts processes of its own that race for the same runs, kills and freezes them, and then decides from what each of them
 did and saw, and from the tables, whether every promise was kept. It works in a schema of its own on PostgreSQL, a
-database of its own on MySQL and MariaDB (this user must be allowed to make one), a file of its own beside SQLite's. That
-is removed at the end, also after Ctrl-C. Your own ledger is not touched; the load on the server is that of five busy clients.
+database of its own on MySQL and MariaDB, a file of its own beside SQLite's; where this user may make none, in tables of
+its own (table_prefix) in the database that the URL names. All of it is removed at the end, also after Ctrl-C. Your own
+ledger is not touched; the load on the server is that of five busy clients.
 
   --seconds N   go on for about so long (60)
   --seed N      the same choices again (random; it stands in the log)

@@ -31,7 +31,10 @@ export async function openPool(address: ServerAddress, schema: string, options: 
   const pools = addresses.map((one) => new pg.Pool({ ...poolConfig(one, each, pg.types), ...(addresses.length > 1 && { verify: refuseReadOnly }) }))
   const connections = new Set<PoolClient>()
   for (const pool of pools) {
-    pool.on('connect', (client) => connections.add(client))
+    pool.on('connect', (client) => {
+      connections.add(client)
+      client.on('error', () => {}) // It may die before whoever asked for it has it; nobody else listens then, and that would end the process.
+    })
     pool.on('remove', (client) => connections.delete(client))
     pool.on('error', () => {}) // An idle connection died; the pool has dropped it and the next query gets a new one.
   }

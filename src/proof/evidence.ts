@@ -2,7 +2,7 @@
 import type { EffectRecord, HistoryLine, Ledger, Run } from '../index.ts'
 import { readHistory, type Operation } from './read-history.ts'
 import { tenuresOf, type Tenure } from './tenures.ts'
-import type { ProofTask } from './worker-spec.ts'
+import type { ProofTask, QueuedTask } from './worker-spec.ts'
 
 export interface Evidence {
   readonly operations: readonly Operation[]
@@ -11,6 +11,8 @@ export interface Evidence {
   /** The lines of each key, those of conflicts too. */
   readonly lines: ReadonlyMap<string, readonly HistoryLine[]>
   readonly effects: readonly EffectRecord[]
+  /** What was enqueued, by the names of the tasks. */
+  readonly queued: ReadonlyMap<string, QueuedTask>
   /** All processes that were not killed came to their end. */
   readonly finished: boolean
 }
@@ -19,17 +21,17 @@ const ALL = 1_000_000
 /** Keys that are read at the same time. */
 const AT_ONCE = 8
 
-export async function gatherEvidence(ledger: Ledger, folder: string, tasks: readonly ProofTask[], finished: boolean): Promise<Evidence> {
+export async function gatherEvidence(ledger: Ledger, folder: string, tasks: readonly ProofTask[], queued: readonly QueuedTask[], finished: boolean): Promise<Evidence> {
   const history = readHistory(folder)
   const runs: Run[] = []
-  for (const { name } of tasks) runs.push(...(await ledger.runs({ task: name, limit: ALL })))
+  for (const { name } of [...tasks, ...queued]) runs.push(...(await ledger.runs({ task: name, limit: ALL })))
   const keys = [...new Set(runs.map(({ taskKey }) => taskKey))]
   const lines = new Map<string, HistoryLine[]>()
   const readSome = async () => {
     for (let key = keys.pop(); key !== undefined; key = keys.pop()) lines.set(key, (await ledger.show(key)).history)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, readSome))
-  const names = new Set(tasks.map(({ name }) => name))
+  const names = new Set([...tasks, ...queued].map(({ name }) => name))
   const effects = (await ledger.effects.list({ limit: ALL })).filter(({ task }) => names.has(task))
-  return { operations: history.operations, tenures: tenuresOf(history), runs, lines, effects, finished }
+  return { operations: history.operations, tenures: tenuresOf(history), runs, lines, effects, queued: new Map(queued.map((task) => [task.name, task])), finished }
 }

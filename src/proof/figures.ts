@@ -5,6 +5,8 @@ import { refusedWrites } from './tenures.ts'
 
 export interface Figures {
   readonly runs: number
+  /** Those of them that were enqueued. */
+  readonly queued: number
   readonly claims: number
   readonly conflicts: number
   /** Starts of a job, as the witness saw them. */
@@ -21,13 +23,14 @@ export interface Figures {
   readonly recoveryMs: readonly number[]
 }
 
-export function figuresOf({ operations, tenures, runs, lines }: Evidence): Figures {
+export function figuresOf({ operations, tenures, runs, lines, queued }: Evidence): Figures {
   const starts = operations.filter(({ did }) => did === 'start')
   const lost = new Set([...lines].flatMap(([key, ofKey]) => ofKey.filter(({ outcome }) => outcome === 'lost').map(({ fence }) => `${key} ${String(fence)}`)))
   const repeated = [...Map.groupBy(starts, ({ facts }) => String(facts['key'])).values()].flatMap((ofKey) => ofKey.slice(1).filter((_, index) => lost.has(`${String(ofKey[index]!.facts['key'])} ${String(ofKey[index]!.facts['fence'])}`)))
   const effects = operations.filter(({ did }) => did === 'effect')
   return {
     runs: runs.length,
+    queued: runs.filter(({ task }) => queued.has(task)).length,
     claims: tenures.length,
     conflicts: operations.filter(({ facts }) => facts['got'] === 'conflict').length,
     starts: starts.length,
@@ -59,7 +62,7 @@ export function percentile(sorted: readonly number[], part: number): number {
 export function summed(all: readonly Figures[]): Figures {
   const sum = (of: (one: Figures) => number) => all.reduce((total, one) => total + of(one), 0)
   return {
-    runs: sum(({ runs }) => runs), claims: sum(({ claims }) => claims), conflicts: sum(({ conflicts }) => conflicts), starts: sum(({ starts }) => starts), repeated: sum(({ repeated }) => repeated),
+    runs: sum(({ runs }) => runs), queued: sum(({ queued }) => queued), claims: sum(({ claims }) => claims), conflicts: sum(({ conflicts }) => conflicts), starts: sum(({ starts }) => starts), repeated: sum(({ repeated }) => repeated),
     caughtByEffect: sum(({ caughtByEffect }) => caughtByEffect), caughtByFence: sum(({ caughtByFence }) => caughtByFence), refused: sum(({ refused }) => refused),
     recoveryMs: all.flatMap(({ recoveryMs }) => recoveryMs).toSorted((a, b) => a - b),
   }

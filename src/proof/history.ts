@@ -24,6 +24,12 @@ export interface Line {
 
 export type Answer<T> = { readonly end: 'returned'; readonly value: T } | { readonly end: 'refused' | 'unknown' | 'broken'; readonly code: string }
 
+/** Waits for its answer. */
+export interface Asked {
+  returned(facts?: Facts): void
+  failed(error: unknown): Exclude<Answer<never>, { readonly end: 'returned' }>
+}
+
 /** Words of the ledger that say for certain: no, and nothing was changed. */
 const REFUSALS = new Set(['LEASE_LOST', 'STALE_FENCE', 'EFFECT_IN_DOUBT', 'EFFECT_HELD', 'RUN_CANCELLED', 'RUN_NOT_FOUND'])
 
@@ -40,19 +46,30 @@ export class HistoryWriter {
     this.#write(did, 'seen', ++this.#numbers, facts)
   }
 
-  /** Does it, and notes when it was asked for, when the answer came and what it was. Never throws what `act` throws. */
-  async act<T>(did: string, facts: Facts, act: () => Promise<T>, tell: (value: T) => Facts = () => ({})): Promise<Answer<T>> {
+  /** Notes that it is asked for. @returns notes the answer, or what it failed with */
+  begin(did: string, facts: Facts): Asked {
     const number = ++this.#numbers
     this.#write(did, 'invoked', number, facts)
+    return {
+      returned: (answer = {}) => this.#write(did, 'returned', number, answer),
+      failed: (error) => {
+        const code = isLedgerError(error) ? error.code : 'none'
+        const end = REFUSALS.has(code) ? 'refused' : code === 'DATABASE_UNAVAILABLE' ? 'unknown' : 'broken'
+        this.#write(did, end, number, { code, ...(end === 'broken' && { problem: String(error).slice(0, 500) }) })
+        return { end, code }
+      },
+    }
+  }
+
+  /** Does it, and notes when it was asked for, when the answer came and what it was. Never throws what `act` throws. */
+  async act<T>(did: string, facts: Facts, act: () => Promise<T>, tell: (value: T) => Facts = () => ({})): Promise<Answer<T>> {
+    const asked = this.begin(did, facts)
     try {
       const value = await act()
-      this.#write(did, 'returned', number, tell(value))
+      asked.returned(tell(value))
       return { end: 'returned', value }
     } catch (error) {
-      const code = isLedgerError(error) ? error.code : 'none'
-      const end = REFUSALS.has(code) ? 'refused' : code === 'DATABASE_UNAVAILABLE' ? 'unknown' : 'broken'
-      this.#write(did, end, number, { code, ...(end === 'broken' && { problem: String(error).slice(0, 500) }) })
-      return { end, code }
+      return asked.failed(error)
     }
   }
 

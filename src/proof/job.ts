@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Claim, Ledger } from '../index.ts'
 import type { Facts, HistoryWriter } from './history.ts'
 import { weighted, type Random } from './random.ts'
-import type { ProofTask, WorkerSpec } from './worker-spec.ts'
+import { scopeOfLaunch, type ProofTask, type WorkerSpec } from './worker-spec.ts'
 
 export interface Scene {
   readonly ledger: Ledger
@@ -21,17 +21,17 @@ export async function doJob(scene: Scene, task: ProofTask, claim: Claim): Promis
   if (random() < 0.8 || dies === 0) await mail(scene, claim, who, dies === 0)
   await labour(scene, claim, who)
   if (dies === 1) die()
-  if (random() < 0.8) await writeBehindFence(scene, task, claim, who)
+  if (random() < 0.8) await writeBehindFence(scene, scopeOfLaunch(task, claim.taskKey.slice(task.name.length + 1)).scope, claim, who)
   if (dies === 2) die()
   await close(scene, claim, who)
 }
 
-function die(): void {
+export function die(): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
 /** An effect that no attempt may perform again; the witness hears of each time that it really happens. */
-async function mail({ history, witness }: Scene, claim: Claim, who: Facts, dies: boolean): Promise<void> {
+export async function mail({ history, witness }: Scene, claim: Claim, who: Facts, dies: boolean): Promise<void> {
   const perform = async (effect: string) => {
     witness.seen('perform', { ...who, effect })
     if (dies) die()
@@ -42,7 +42,7 @@ async function mail({ history, witness }: Scene, claim: Claim, who: Facts, dies:
 }
 
 /** Some time passes, with heartbeats that are noted (those in the background are not), and with trouble of its own making. */
-async function labour({ spec, history, random }: Scene, claim: Claim, who: Facts): Promise<void> {
+export async function labour({ spec, history, random }: Scene, claim: Claim, who: Facts): Promise<void> {
   if (spec.blockMs > 0 && random() < spec.blockChance) {
     history.seen('blocked')
     blockTheLoop(spec.blockMs)
@@ -58,13 +58,12 @@ function blockTheLoop(ms: number): void {
 }
 
 /** A resource that refuses a writer whose fence is behind; the witness hears of what got through. */
-async function writeBehindFence({ ledger, history }: Scene, { exclusive }: ProofTask, claim: Claim, who: Facts): Promise<void> {
-  const resource = exclusive ? claim.task : claim.taskKey
+export async function writeBehindFence({ ledger, history }: Scene, resource: string, claim: Claim, who: Facts): Promise<void> {
   await history.act('guard', { ...who, resource }, () => ledger.fences.check(resource, claim.fence))
 }
 
 async function close({ spec, history, random }: Scene, claim: Claim, who: Facts): Promise<void> {
-  const holds = spec.holdMs > 0 && random() < 0.3
+  const holds = spec.holdMs > 0 && random() < spec.holdChance
   const end = holds ? 'hold' : weighted(random, [['complete', 60], ['transaction', 15], ['fail', 15], ['release', 10]])
   if (end === 'complete') await history.act('complete', who, () => claim.complete())
   if (end === 'transaction') await history.act('complete', who, () => claim.transaction(async () => {}))

@@ -3,7 +3,7 @@
 export const PROMISES = {
   'one-run': 'A key has one row, and a completed run does not run again',
   'one-winner': 'Of simultaneous launches of a key one claims; every other is a recorded conflict',
-  exclusion: 'At most one run of a concurrency key is processing',
+  exclusion: 'At most one run of a concurrency key is processing, or as many as it says',
   'holder-only': "Only the holder's writes are accepted, and nobody takes over before its lease is over",
   fences: 'Fences grow within their scope, and a protected resource refuses the smaller',
   recovery: 'A run whose owner died is taken up again, and ends',

@@ -41,7 +41,7 @@ export async function selfTest({ url, command, seconds, seed, signal, onRound }:
     for (let round = 0; round === 0 || performance.now() < until; round++) {
       const [trouble, play] = Object.entries(TROUBLES)[round % Object.keys(TROUBLES).length]!
       const result = await playRound({
-        name: `selftest-${round + 1}`, folder, url, command, seed: seed + round, keys: 20, workers: 4, reapers: 1, withinMs: 120_000,
+        name: `selftest-${round + 1}`, folder, url, command, seed: seed + round, keys: 20, queued: 300, workers: 2, reapers: 1, withinMs: 120_000,
         ...play, worker: { leaseMs: LEASE_MS, ...play.worker }, ...(signal && { signal }),
       })
       verdicts.push(...result.verdicts)

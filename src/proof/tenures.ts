@@ -11,19 +11,23 @@ export interface Tenure {
   readonly claim: Operation
   /** Everything its holder asked of the ledger, in order; the claim is not among it. */
   readonly asked: readonly Operation[]
-  /** What excludes others while it lasts: the task where that excludes overlap, else the key. */
+  /** What excludes others while it lasts, and how many of them go at a time. */
   readonly scope: string
+  readonly limit: number
+  /** Where its fence grows. */
+  readonly fenceScope: string
   /** Its death frees the run at once from here on; Infinity where nobody can prove it, or it lived. */
   readonly provenDeadFrom: number
 }
 
+/** A run that a worker of the queue had claimed, as its handler began. */
+const TAKEN = 'taken'
 const WRITES = new Set(['heartbeat', 'complete', 'fail', 'release'])
 const CLOSINGS = new Set(['complete', 'fail', 'release'])
 
 export function tenuresOf({ operations, deadFrom }: History): Tenure[] {
   const asked = Map.groupBy(operations.filter(({ end, facts }) => end !== 'seen' && facts['fence'] !== undefined), nameOf)
-  return operations
-    .filter(({ did, end, facts }) => did === 'claim' && end === 'returned' && facts['got'] === 'claimed')
+  return claimsOf(operations)
     .map((claim): Tenure => {
       const { facts, by } = claim
       const [key, task] = [String(facts['key']), String(facts['task'])]
@@ -36,10 +40,21 @@ export function tenuresOf({ operations, deadFrom }: History): Tenure[] {
         maxAttempts: Number(facts['maxAttempts']),
         claim,
         asked: (asked.get(nameOf(claim)) ?? []).filter(({ did }) => did !== 'claim'),
-        scope: facts['exclusive'] === true ? task : key,
+        scope: String(facts['scope']),
+        limit: Number(facts['limit']),
+        fenceScope: claim.did === TAKEN ? String(facts['scope']) : task,
         provenDeadFrom: facts['provable'] === true ? (deadFrom.get(by) ?? Infinity) : Infinity,
       }
     })
+}
+
+/** A worker of the queue claims many runs at a time, and says so of each when its handler begins: some time after it was ready itself. */
+function claimsOf(operations: readonly Operation[]): Operation[] {
+  const ready = new Map(operations.filter(({ did }) => did === 'ready').map(({ by, invokedAt }) => [by, invokedAt]))
+  return operations.flatMap((one) => {
+    if (one.did === TAKEN) return [{ ...one, invokedAt: ready.get(one.by)! }]
+    return one.did === 'claim' && one.end === 'returned' && one.facts['got'] === 'claimed' ? [one] : []
+  })
 }
 
 function nameOf({ by, facts }: Operation): string {
@@ -48,6 +63,11 @@ function nameOf({ by, facts }: Operation): string {
 
 export function describe({ key, attempt, fence, claim }: Tenure): string {
   return `${key} attempt ${attempt} (fence ${fence}, ${claim.by})`
+}
+
+/** In the order of their fences, which is that of the claims. */
+export function byFence(a: Tenure, b: Tenure): number {
+  return a.fence < b.fence ? -1 : a.fence > b.fence ? 1 : a.claim.endedAt - b.claim.endedAt
 }
 
 /** Writes that only a holder may make, and that the ledger accepted. */

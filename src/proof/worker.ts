@@ -1,12 +1,13 @@
-/** One process of the proof: runs after the keys of its tasks until each is over, or reaps until it is told to stop. */
+/** One process of the proof: runs after the keys of its tasks, or works on the queue, until all are over; or reaps until it is told to stop. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLedger, type Conflict, type Claim, type Launch, type Ledger, type LedgerOptions, type Queued } from '../index.ts'
 import { HistoryWriter, type Facts } from './history.ts'
 import { doJob, type Scene } from './job.ts'
+import { workQueue } from './queue-worker.ts'
 import { seeded, weighted } from './random.ts'
 import { GOODBYE } from './read-history.ts'
-import { WITNESS, type ProofTask, type WorkerSpec } from './worker-spec.ts'
+import { scopeOfLaunch, WITNESS, type ProofTask, type WorkerSpec } from './worker-spec.ts'
 
 export type Open = (url: string, options: LedgerOptions) => Promise<Ledger>
 
@@ -22,6 +23,7 @@ export async function work(spec: WorkerSpec, url: string, open: Open = openLedge
   const scene: Scene = { ledger, spec, history, witness, random: seeded(spec.seed) }
   history.seen('ready', { instance: ledger.instance.id, pid: process.pid })
   if (spec.role === 'reaper') await reapUntilStopped(scene)
+  else if (spec.share) await workQueue(scene, spec.share)
   else await Promise.all(Array.from({ length: spec.lanes }, () => runAfterAll(scene)))
   await ledger.close()
   history.seen(GOODBYE)
@@ -62,7 +64,7 @@ async function tryKey(scene: Scene, task: ProofTask, key: string): Promise<boole
   const { ledger, spec, history, random } = scene
   const overlap = task.exclusive ? weighted(random, [['skip', 75], ['wait', 15], ['queue', 10]] as const) : 'allow'
   const launch: Launch = { task: task.name, key, overlap, lease: spec.leaseMs, maxAttempts: spec.maxAttempts, backoff: 5, ...(overlap === 'wait' && { waitTimeout: spec.leaseMs / 4 }) }
-  const asked: Facts = { key: `${task.name}:${key}`, task: task.name, exclusive: task.exclusive, leaseMs: spec.leaseMs, provable: !spec.elsewhere, instance: ledger.instance.id, maxAttempts: spec.maxAttempts }
+  const asked: Facts = { key: `${task.name}:${key}`, task: task.name, ...scopeOfLaunch(task, key), leaseMs: spec.leaseMs, provable: !spec.elsewhere, instance: ledger.instance.id, maxAttempts: spec.maxAttempts }
   const answer = await history.act('claim', asked, () => ledger.claim(launch), told)
   if (answer.end !== 'returned') {
     await sleep(20)

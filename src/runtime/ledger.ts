@@ -240,7 +240,7 @@ export async function openLedger<TaskMap = AnyTasks>(url: string, options: Ledge
   const patienceMs = durationMs('connect-timeout', options.connectTimeout ?? '10s', { zero: true })
   if (options.instanceId !== undefined) checkInstanceId(options.instanceId)
   const { store, sawOutage } = await openReady(url, patienceMs, options.clock)
-  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, options), await observerOf(options))
+  return new Ledger<TaskMap>(store, pacemakerOf(url, store, options), patienceMs, options, sawOutage, await options.helpers, workerStoreOf(url, store, patienceMs, options), await observerOf(options))
 }
 
 function reapedTold({ run, now }: ReapedRun) {

@@ -37,8 +37,8 @@ export function pacemakerOf(url: string, store: Store, { clock, heartbeats }: { 
 }
 
 /** The connections of a worker, likewise shared or its own. */
-export function workerStoreOf(url: string, store: Store, { clock }: { readonly clock?: ClockOffset | undefined }): () => Promise<Store> {
-  return isOnlyHere(url, clock) ? async () => ({ ...store, close: async () => {} }) : () => openWorkerStore(url)
+export function workerStoreOf(url: string, store: Store, patienceMs: number, { clock }: { readonly clock?: ClockOffset | undefined }): () => Promise<Store> {
+  return isOnlyHere(url, clock) ? async () => ({ ...store, close: async () => {} }) : () => settle(store, patienceMs, () => openWorkerStore(url))
 }
 
 function isOnlyHere(url: string, clock: ClockOffset | undefined): boolean {

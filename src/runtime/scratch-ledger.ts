@@ -6,7 +6,7 @@ import { migrate } from './schema.ts'
 
 /**
  * Makes a ledger of its own and migrates it: in a schema of PostgreSQL, a database of MySQL or MariaDB, a file beside
- * SQLite's. `remove` takes it away again. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
+ * SQLite's; or in tables with a prefix, where this user may make no schema or database. `remove` takes it away again. @throws INVALID_OPTION, DATABASE_UNAVAILABLE
  */
 export async function makeScratchLedger(url: string, patienceMs = 10_000): Promise<Scratch> {
   const scratch = await made(url)

@@ -43,7 +43,8 @@ export class ThreadedPacemaker implements Pacemaker {
   start(of: Holder, terms: LeaseTerms, claimedAt: number, events: HeartEvents): Pulse {
     const id = this.#nextId++
     // Not before the messages that came while a handler blocked this loop have been heard.
-    const untilWatched = setTimeout(() => setImmediate(() => this.#giveUpUnwatched(id)), Math.min(Math.max(safeUntil(claimedAt, terms) - monotonicMs(), 0), LONGEST_TIMER_MS)).unref()
+    const leftMs = Math.max(0, safeUntil(claimedAt, terms) - monotonicMs())
+    const untilWatched = setTimeout(() => setImmediate(() => this.#giveUpUnwatched(id)), Math.min(leftMs, LONGEST_TIMER_MS)).unref()
     this.#pulses.set(id, { events, untilWatched, watched: false })
     this.#send({ say: 'start', id, of, terms, claimedAt })
     return {

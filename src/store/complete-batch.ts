@@ -16,8 +16,19 @@ export interface DoneRun extends Holder {
 /** So many results fit into one statement that names each of them. */
 const RESULTS_A_STATEMENT = 100
 
-/** @returns the keys of those that were not ours any more: nothing was recorded of them */
-export async function completeMany(store: Store, done: readonly DoneRun[]): Promise<Set<string>> {
+/**
+ * Of several attempts at one run, which the instance lost and took again before it could record them, only the last can
+ * be its own still. @returns those that were not ours any more: nothing was recorded of them
+ */
+export async function completeMany(store: Store, done: readonly DoneRun[]): Promise<Set<DoneRun>> {
+  const last = new Map<string, DoneRun>()
+  for (const run of done) if ((last.get(run.taskKey)?.fence ?? -1n) < run.fence) last.set(run.taskKey, run)
+  const lost = await completeOnce(store, [...last.values()])
+  return new Set(done.filter((run) => lost.has(run) || last.get(run.taskKey) !== run))
+}
+
+/** @param done each run once */
+async function completeOnce(store: Store, done: readonly DoneRun[]): Promise<Set<DoneRun>> {
   const keys = [...new Set(done.flatMap(({ concurrencyKey }) => concurrencyKey ?? []))]
   if (keys.length === 0) return store.statement((db) => completeAll(store, db, done))
   return store.transaction(async (tx) => {
@@ -42,13 +53,13 @@ export async function comeForward(store: Store, tx: Db, keys: readonly string[])
   await makeReady(store, tx, [...heads.values()].map(({ taskKey }) => taskKey))
 }
 
-async function completeAll(store: Store, db: Db, done: readonly DoneRun[]): Promise<Set<string>> {
+async function completeAll(store: Store, db: Db, done: readonly DoneRun[]): Promise<Set<DoneRun>> {
   const [plain, withResult] = [done.filter(({ result }) => result === null), done.filter(({ result }) => result !== null)]
-  const lost = new Set<string>()
+  const lost = new Set<DoneRun>()
   for (const part of [plain, ...partsOf(withResult)]) {
     if (part.length === 0) continue
     const moved = await transitionMany(store, db, { move: 'complete', of: part, set: part[0]!.result === null ? {} : { result: resultOf(store, part) } })
-    if (moved < part.length) for (const key of await notCompleted(store, db, part)) lost.add(key)
+    if (moved < part.length) for (const run of await notCompleted(store, db, part)) lost.add(run)
   }
   return lost
 }
@@ -62,8 +73,8 @@ function resultOf(store: Store, done: readonly DoneRun[]) {
 }
 
 /** Which of them are not completed by this very attempt; what an earlier write completed, whose answer was lost, is. */
-async function notCompleted(store: Store, db: Db, done: readonly Holder[]): Promise<string[]> {
+async function notCompleted(store: Store, db: Db, done: readonly DoneRun[]): Promise<DoneRun[]> {
   const rows = await db.selectFrom('task_runs').select('task_key').where(isOneOf(store, done)).where(isStill('completed')).where('instance_id', '=', done[0]!.instanceId).execute()
   const completed = new Set(rows.map((row) => row.task_key))
-  return done.map(({ taskKey }) => taskKey).filter((key) => !completed.has(key))
+  return done.filter(({ taskKey }) => !completed.has(taskKey))
 }

@@ -48,6 +48,17 @@ eachServerLedger('workers in trouble', (bench, db) => {
     await allDoneOnce(task, RUNS)
   })
 
+  it('a worker that is started while the database cannot be reached begins when it can', async (t) => {
+    const [ledger, direct, task] = [await behindProxy(t), await bench.open(), bench.task()]
+    await direct.enqueue(task, { queue: task })
+    proxy.mode = 'refuse'
+    proxy.reset()
+    const starting = startWorker(t, ledger, { queues: [task], handlers: { [task]: () => {} } })
+    await sleep(300)
+    proxy.mode = 'up'
+    await (await starting).ended('completed')
+  })
+
   it('case 56: sessions that are ended five times during a run cost it neither its lease nor its fence', async (t) => {
     const [ledger, direct, task] = [await behindProxy(t), await bench.open(), bench.task()]
     await direct.enqueue(task, { key: 'a', queue: task })

@@ -1,6 +1,5 @@
 /** Copies of the product in which one guard is taken out, to see that the checker misses it. */
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import type { Edit } from '../../scripts/proof/programs.ts'
 import type { PromiseName } from '../../src/proof/promises.ts'
 import type { WorkerSpec } from '../../src/proof/worker-spec.ts'
 
@@ -13,8 +12,7 @@ export interface Mutant {
   readonly worker?: Partial<WorkerSpec>
   /** Where the workers cannot come to their end, so that nobody waits for it. */
   readonly withinMs?: number
-  /** File, the text in it, and what stands there instead. */
-  readonly edits: readonly (readonly [file: string, text: string, instead: string])[]
+  readonly edits: readonly Edit[]
 }
 
 /** A statement in the middle of a transaction fails now and then, in the words of every driver: rolled back and tried again, it does no harm. */
@@ -47,18 +45,3 @@ export const MUTANTS: readonly Mutant[] = [
   { without: 'the row behind a claim', breaks: ['ledger-first'], edits: [['dialect/sqlite.ts', 'const columns = Object.keys(values)', 'if (Math.random() < 0.2) return fence\n  const columns = Object.keys(values)']] },
   { without: 'doubt about an effect', breaks: ['effects'], worker: DYING, edits: [['runtime/effect.ts', 'if (doubt && failInDoubt) throw inDoubt(doubt)', ''], ['runtime/effect.ts', `if (seen.status === 'done') return { status: 'done', record: seen }`, '']] },
 ]
-
-/** @returns the file that runs a worker of the copy */
-export function plant(folder: string, { edits }: Pick<Mutant, 'edits'>): string {
-  const root = join(import.meta.dirname, '../..')
-  mkdirSync(folder, { recursive: true })
-  for (const part of ['src', 'migrations', 'package.json']) cpSync(join(root, part), join(folder, part), { recursive: true })
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  for (const [file, text, instead] of edits) {
-    const path = join(folder, 'src', file)
-    const source = readFileSync(path, 'utf8')
-    if (source.split(text).length !== 2) throw new Error(`${file} does not have exactly once: ${text}`)
-    writeFileSync(path, source.replace(text, () => instead))
-  }
-  return join(folder, 'src/proof/worker-process.ts')
-}

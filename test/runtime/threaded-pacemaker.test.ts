@@ -94,16 +94,19 @@ eachLedger('threaded heartbeats', (bench) => {
     await pacemaker.close()
   })
 
-  it('a claim whose answer came when its lease was nearly over is lost at once, and nothing is said on stderr', async (t) => {
+  it('a claim whose answer came when its lease was over already is lost, and Node has no warning for the user', async () => {
     const warnings: Error[] = []
-    const hear = (warning: Error) => warnings.push(warning)
+    const hear = (warning: Error) => void warnings.push(warning)
     process.on('warning', hear)
-    t.after(() => process.off('warning', hear))
     const pacemaker = new ThreadedPacemaker(bench.url)
-    const lost = await new Promise((resolve) => pacemaker.start({ taskKey: 'a', instanceId: 'b', attempt: 1, fence: 1n }, { leaseMs: 1000, heartbeatMs: 200 }, monotonicMs() - 900, { lost: resolve }))
-    await pacemaker.close()
 
-    assert.deepEqual([lost, warnings], ['not_renewed', []])
+    const reason = await new Promise((resolve) => pacemaker.start({ taskKey: 'a', instanceId: 'b', attempt: 1, fence: 1n }, { leaseMs: 1000, heartbeatMs: 200 }, monotonicMs() - 5_000, { lost: resolve }))
+
+    assert.equal(reason, 'not_renewed')
+    await setImmediate()
+    process.off('warning', hear)
+    assert.deepEqual(warnings, [])
+    await pacemaker.close()
   })
 
   // The last of the suite: it closes the ledger.

@@ -114,7 +114,7 @@ eachLedger('batches', (bench) => {
 
     const lost = await completeMany(bench.store, mine.map((run) => ({ ...run, result: run.taskKey.endsWith('result') ? '{"n":1}' : null })))
 
-    assert.deepEqual([...lost], [`${task}:lost`])
+    assert.deepEqual(labels([...lost]), ['lost'])
     const [kept, result, other] = [await bench.row(`${task}:kept`), await bench.row(`${task}:result`), await bench.row(`${task}:lost`)]
     assert.deepEqual([kept['status'], result['status'], JSON.parse(String(result['result']))], ['completed', 'completed', { n: 1 }])
     assert.deepEqual([other['status'], other['attempt'], other['instance_id']], ['processing', 2, theirs!.instanceId])
@@ -174,11 +174,31 @@ eachLedger('batches', (bench) => {
     assert.deepEqual([labels([second!]), second!.attempt], [['again'], 2])
 
     const stale = first.find(({ taskKey }) => taskKey === second!.taskKey)!
-    assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }]))], [stale.taskKey])
+    assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }]))].map(({ taskKey }) => taskKey), [stale.taskKey])
     assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }, { ...first.find((run) => run !== stale)!, fence: 99n, result: null }]))].length, 2)
     assert.deepEqual([...(await heartbeatMany(bench.store, [stale])).lost], [stale.taskKey])
     assert.equal((await bench.row(stale.taskKey))['status'], 'processing')
   })
+
+  for (const key of [null, 'shared']) {
+    it(`of two attempts of one process at one run that are recorded together, the later one completes it (concurrency key: ${key})`, async () => {
+      const [task, process] = [bench.task(), instance()]
+      await enqueue(bench.store, task, ['a', 'b'].map((label) => ({ label, concurrencyKey: key && `${task}-${label}` })))
+      const first = await take(bench.store, task, 100, process)
+      for (const { taskKey } of first) await bench.age(taskKey)
+      await reap(bench.store)
+      const second = await take(bench.store, task, 100, process)
+      const done = [...first.map((run) => ({ ...run, result: '"first"' })), ...second.map((run) => ({ ...run, result: '"second"' }))]
+
+      const lost = await completeMany(bench.store, done)
+
+      assert.deepEqual([...lost].map(({ attempt }) => attempt), [1, 1])
+      for (const { taskKey } of second) {
+        const { status, attempt, result } = await bench.row(taskKey)
+        assert.deepEqual([status, attempt, result], ['completed', 2, '"second"'])
+      }
+    })
+  }
 
   it('a key that was pruned and is enqueued again goes on above its old fence', async () => {
     const task = bench.task()

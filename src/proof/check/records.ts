@@ -3,7 +3,7 @@ import type { HistoryLine, Run } from '../../index.ts'
 import type { Evidence } from '../evidence.ts'
 import { Look, type Verdict } from '../promises.ts'
 import type { Operation } from '../read-history.ts'
-import { acceptedWrites, describe, wasAsked, type Tenure } from '../tenures.ts'
+import { acceptedWrites, byFence, describe, wasAsked, type Tenure } from '../tenures.ts'
 
 const COUNTED = new Set(['failed', 'lost', 'cancelled', 'reopened', 'processing', 'completed'])
 
@@ -18,7 +18,8 @@ function oneRun({ runs, tenures }: Evidence): Verdict {
     const completed = ofKey.flatMap((tenure) => acceptedWrites(tenure).filter(({ did }) => did === 'complete'))
     look.that(completed.length <= 1, () => `${key} was completed ${completed.length} times`)
     const over = completed[0]?.endedAt ?? Infinity
-    for (const tenure of ofKey) look.that(tenure.claim.invokedAt < over, () => `${describe(tenure)} was claimed after the run was completed`)
+    const last = ofKey.find((tenure) => acceptedWrites(tenure).some(({ did }) => did === 'complete'))
+    for (const tenure of ofKey) look.that(tenure.claim.invokedAt < over && (last === undefined || tenure.fence <= last.fence), () => `${describe(tenure)} was claimed after the run was completed`)
   }
   return look.verdict()
 }
@@ -61,11 +62,10 @@ function attempts({ runs, lines, tenures }: Evidence): Verdict {
     look.that(run.attempt <= run.maxAttempts, () => `${run.taskKey} has ${run.attempt} attempts of ${run.maxAttempts}`)
   }
   for (const ofKey of Map.groupBy(tenures, ({ key }) => key).values()) {
-    const inOrder = ofKey.toSorted((a, b) => a.claim.endedAt - b.claim.endedAt)
+    const inOrder = ofKey.toSorted(byFence)
     for (const [index, tenure] of inOrder.entries()) {
       const before = inOrder[index - 1]
-      // A release gives the number back; one that was overtaken in the order of the answers says nothing.
-      const counts = before === undefined || tenure.attempt > before.attempt || tenure.claim.invokedAt < before.claim.endedAt || wasAsked(before, 'release')
+      const counts = before === undefined || tenure.attempt > before.attempt || wasAsked(before, 'release') // That gives the number back.
       look.that(counts, () => `${describe(tenure)} was handed out after ${describe(before!)}`)
       look.that(tenure.attempt <= tenure.maxAttempts, () => `${describe(tenure)} is beyond ${tenure.maxAttempts} attempts`)
     }
@@ -89,6 +89,9 @@ function durable({ runs, lines, tenures, operations }: Evidence): Verdict {
   for (const { facts } of operations.filter(({ did, end, facts }) => did === 'claim' && end === 'returned' && facts['got'] === 'queued')) {
     look.that(known.has(String(facts['key'])), () => `${String(facts['key'])} was queued, and is not there`)
   }
+  for (const { facts } of operations.filter(({ did, end }) => did === 'enqueue' && end === 'returned')) {
+    for (let nth = Number(facts['from']); nth <= Number(facts['to']); nth++) look.that(known.has(`${String(facts['task'])}:${nth}`), () => `${String(facts['task'])}:${nth} was enqueued, and is not there`)
+  }
   return look.verdict()
 }
 
@@ -97,12 +100,13 @@ function linesOf(lines: Evidence['lines'], { key, attempt, fence, instance }: Te
 }
 
 /** What is recorded as an end was asked for by its holder; a launch that lost left a conflict and nothing else. */
-function conflicts({ runs, lines, operations }: Evidence): Verdict {
+function conflicts({ runs, lines, operations, queued }: Evidence): Verdict {
   const look = new Look('conflicts')
   const asked = new Set(operations.filter(({ did, end }) => did in LEFT_BY && end !== 'refused').map(({ did, facts }) => `${LEFT_BY[did]!} ${String(facts['key'])} ${String(facts['fence'])}`))
   for (const [key, ofKey] of lines) {
-    for (const { outcome, fence } of ofKey) {
-      if (Object.values(LEFT_BY).includes(outcome)) look.that(asked.has(`${outcome} ${key} ${String(fence)}`), () => `${key} (fence ${String(fence)}) is recorded as ${outcome}, which nobody said`)
+    for (const { outcome, fence, task } of ofKey) {
+      // A worker of the queue gives back what it had no time for, without a word.
+      if (Object.values(LEFT_BY).includes(outcome) && !(outcome === 'released' && queued.has(task))) look.that(asked.has(`${outcome} ${key} ${String(fence)}`), () => `${key} (fence ${String(fence)}) is recorded as ${outcome}, which nobody said`)
     }
   }
   for (const run of runs) lookAtFailure(run, lines.get(run.taskKey) ?? [], look)

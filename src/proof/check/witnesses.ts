@@ -25,5 +25,6 @@ export function checkWitnesses({ operations, lines, effects }: Evidence): Verdic
 
   const expected = new Look('no-surprise')
   for (const { by, did, end, facts } of operations) expected.that(end !== 'broken', () => `${did} by ${by}: ${String(facts['problem'])}`)
+  for (const { by, facts } of operations.filter(({ did }) => did === 'degraded')) expected.that(!/\bINTERNAL\b/.test(String(facts['problem'])), () => `the worker ${by}: ${String(facts['problem'])}`)
   return [first, once, expected].map((look) => look.verdict())
 }

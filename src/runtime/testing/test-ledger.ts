@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
-import { LEDGER_TABLES } from '../../dialect/ledger-names.ts'
+import { dropLedger } from '../../dialect/drop-ledger.ts'
 import { durationMs, type Duration } from '../../model/duration.ts'
 import { jsonValue } from '../../model/json-value.ts'
 import { taskKey } from '../../model/names.ts'
@@ -108,7 +108,7 @@ export class TestLedger<Tasks = AnyTasks> extends Ledger<Tasks> {
 
   override async close(): Promise<void> {
     await super.close()
-    if (this.#isShared) await dropAll(this.#store)
+    if (this.#isShared) await dropLedger(this.#store)
     await this.#store.close()
   }
 
@@ -137,13 +137,6 @@ function isAsExpected<Payload>(run: EnqueuedRun, { key, payload }: Expected<Payl
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return isDeepStrictEqual(run.payload, payload)
   const found = run.payload as Record<string, unknown> | null | undefined
   return typeof found === 'object' && found !== null && Object.entries(payload).every(([name, value]) => isDeepStrictEqual(found[name], value))
-}
-
-const VIEWS = new Set(['task_run_history', 'task_conflicts', 'task_status', 'stale_task_runs', 'task_effects_in_doubt'])
-
-async function dropAll(store: Store): Promise<void> {
-  for (const name of LEDGER_TABLES.filter((name) => VIEWS.has(name))) await sql`drop view if exists ${store.table(name)}`.execute(store.db)
-  for (const name of [...LEDGER_TABLES.filter((name) => !VIEWS.has(name)), 'runledger_lock']) await sql`drop table if exists ${store.table(name)}`.execute(store.db)
 }
 
 /** @throws DATABASE_UNAVAILABLE, INVALID_OPTION */

@@ -56,7 +56,7 @@ export class Completer {
   async #flush(group: readonly Completion[]): Promise<void> {
     try {
       const lost = await settle(this.#store, RECORDING_PATIENCE_MS, () => this.#health.ask(() => completeMany(this.#store, group)))
-      for (const { taskKey, closed } of group) closed(!lost.has(taskKey))
+      for (const one of group) one.closed(!lost.has(one))
     } catch (error) {
       if (group.length > 1) for (const one of group) await this.#flush([one])
       else group[0]!.closed(false, error)

@@ -64,6 +64,8 @@ export class Worker {
   readonly #group: PulseGroup
   readonly #listener: Listener
   readonly #held = new Map<string, WorkRun>()
+  /** Names of runs that were lost, and whose rows may still be ours. */
+  #lost = new Set<string>()
   readonly #running: Promise<void>
   #stopping: Promise<void> | undefined
   #hurry: () => void = () => {}
@@ -196,7 +198,10 @@ export class Worker {
   /** After a claim whose answer was lost: what it took, if it did, is in nobody's hands. */
   async #giveBackUnseen(): Promise<void> {
     const { store, instance } = this.#parts
-    const unseen = (await heldRuns(store, instance.id)).filter((run) => !this.#held.has(nameOf(run)))
+    const ours = await heldRuns(store, instance.id)
+    // One that was lost here was in our hands, and perhaps begun: that attempt counts, and the lease runs out.
+    const unseen = ours.filter((run) => !this.#held.has(nameOf(run)) && !this.#lost.has(nameOf(run)))
+    this.#lost = new Set(ours.map(nameOf).filter((name) => this.#lost.has(name)))
     await releaseMany(store, unseen.filter((run) => this.#parts.handlers.has(run.task)))
   }
 
@@ -227,6 +232,7 @@ export class Worker {
   #tell(event: WorkerEvent): void {
     if (event.event === 'completed') this.#completed++
     if (event.event === 'failed') this.#failed++
+    if (event.event === 'lost') this.#lost.add(event.run.name)
     if (event.event === 'completed' && !event.run.isWithData) this.#parts.observer.tell('complete', factsOf(event.run))
     this.#parts.tell(event)
   }

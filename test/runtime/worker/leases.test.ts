@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkRun } from '../../../src/index.ts'
 import { freeKeys } from '../../../src/store/complete-batch.ts'
 import { reap } from '../../../src/store/reap.ts'
+import { cutConnection, interrupted } from '../../support/failing-store.ts'
 import { startFixture } from '../../support/fixture-process.ts'
 import { eachLedger } from '../../support/ledgers.ts'
 import { take } from '../../support/queue.ts'
@@ -72,6 +73,27 @@ eachLedger('leases of workers', (bench) => {
     assert.deepEqual(rows.map((row) => [row['status'], row['attempt']]), [['completed', 1], ['pending', 0], ['pending', 0]])
     assert.deepEqual(await bench.outcomes(`${task}:slow`), ['released'])
     assert.equal((await take(bench.store, task)).length, 2, 'both may be taken at once')
+  })
+
+  it('after a claim whose answer was lost, a run that it began and lost meanwhile is not given back: that attempt counts', async (t) => {
+    const task = bench.task()
+    let [isMute, answersToLose] = [false, 0]
+    const ledger = bench.ledgerOn(interrupted(bench.store, (moment) => {
+      if (moment === 'before statement' && isMute) throw cutConnection()
+      if (moment === 'after transaction' && answersToLose-- > 0) throw cutConnection()
+    }))
+    const { until, ended } = await startWorker(t, ledger, { queues: [task], lease: LEASE_MS, handlers: { [task]: (key: string, run: WorkRun) => (key === 'begun' ? untilStopped(run) : undefined) } })
+    await bench.ledgerOn(bench.store).enqueue(task, { key: 'begun', queue: task, payload: 'begun' })
+    await until(({ event }) => event === 'started')
+    isMute = true // No heartbeat gets through.
+    await ended('lost')
+    isMute = false
+    answersToLose = 1
+    await bench.ledgerOn(bench.store).enqueue(task, { key: 'unseen', queue: task, payload: 'unseen' })
+    await ended('completed')
+
+    assert.deepEqual(await bench.outcomes(`${task}:unseen`), ['released'])
+    assert.ok(!(await bench.outcomes(`${task}:begun`)).includes('released'))
   })
 
   it('a second request to stop hurries', async (t) => {
