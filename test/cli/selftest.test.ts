@@ -43,7 +43,9 @@ eachDatabase('selftest', (db) => {
   it('removes what it made after Ctrl-C as well, with all of its processes', async (t) => {
     const running = ledger.start(t, ['selftest', '--seconds', '600'])
     const place = placeOf(await running.line(/status=selftest/))
-    await running.line(/status=round/)
+    // In the middle of a round: its workers and the reaper are there, and what they work in.
+    await until(() => processesWith(running.mark).length >= 6, 'a whole crew')
+    assert.equal((await left(place)).length > 0, true)
     running.process.kill('SIGINT')
     assert.equal((await running.end).code, 130)
     assert.deepEqual(await left(place), [])
