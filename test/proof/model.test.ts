@@ -90,7 +90,7 @@ async function act(bench: Bench, story: readonly Command[]): Promise<void> {
     assert.equal(await carryOut(bench, task, ledgers, claims, command), told, where)
     model = after
     if (command.do === 'claim' && !told.startsWith('claimed')) conflicts[command.key].push(told)
-    for (const key of KEYS) await compare(bench, `${task}:${key}`, model.runs[key], conflicts[key], where)
+    await Promise.all(KEYS.map((key) => compare(bench, `${task}:${key}`, after.runs[key], conflicts[key], where)))
   }
   await Promise.all([...claims.values()].map((claim) => claim.release().catch(() => {}))) // What is still held would be renewed for ever.
 }
@@ -152,10 +152,9 @@ async function answer(ask: () => Promise<string>): Promise<string> {
 }
 
 async function compare(bench: Bench, taskKey: string, expected: Model['runs']['a'], conflicts: readonly string[], where: string): Promise<void> {
-  const row = await bench.store.db.selectFrom('task_runs').selectAll().where('task_key', '=', taskKey).executeTakeFirst()
+  const [row, lines] = await Promise.all([bench.store.db.selectFrom('task_runs').selectAll().where('task_key', '=', taskKey).executeTakeFirst(), bench.outcomes(taskKey)])
   const seen = row && { status: row.status, attempt: row.attempt, maxAttempts: row.max_attempts, fence: Number(row.fence), holdsKey: row.active_key !== null, cancelAsked: row.status === 'processing' && row.cancel_requested_at !== null }
   assert.deepEqual(seen, expected && { status: expected.status, attempt: expected.attempt, maxAttempts: expected.maxAttempts, fence: expected.fence, holdsKey: expected.status === 'processing', cancelAsked: expected.status === 'processing' && expected.cancelAsked }, where)
-  const lines = await bench.outcomes(taskKey)
   assert.deepEqual(lines.filter((line) => !line.startsWith('conflict ')), expected?.lines ?? [], where)
   assert.deepEqual(lines.filter((line) => line.startsWith('conflict ')), conflicts.map((reason) => `conflict ${reason}`), where)
 }
