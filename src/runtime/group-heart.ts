@@ -95,10 +95,10 @@ export class GroupHeart {
   async #beatSome(entries: readonly Entry[], sentAt: number): Promise<void> {
     const { lost, cancelled } = await this.#beat(entries.map(({ of }) => of))
     const isOurs = (entry: Entry) => this.#held.get(nameOf(entry.of)) === entry // Not let go meanwhile, nor taken anew.
-    const [gone, kept] = [entries.filter(({ of }) => lost.has(of.taskKey)).filter(isOurs), entries.filter(({ of }) => !lost.has(of.taskKey)).filter(isOurs)]
+    const [gone, kept] = [entries.filter(({ of }) => lost.has(of)).filter(isOurs), entries.filter(({ of }) => !lost.has(of)).filter(isOurs)]
     for (const entry of kept) entry.renewedAt = sentAt
     if (kept.length > 0) this.#events.renewed?.(kept.map(({ of }) => nameOf(of)))
-    const stopping = kept.filter(({ of }) => cancelled.has(of.taskKey))
+    const stopping = kept.filter(({ of }) => cancelled.has(of))
     if (stopping.length > 0) this.#events.cancelled?.(stopping.map(({ of }) => nameOf(of)))
     if (gone.length > 0) this.#lose(gone.map(({ of }) => nameOf(of)), 'taken')
   }

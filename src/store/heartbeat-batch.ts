@@ -5,12 +5,12 @@ import { isStill } from './line.ts'
 import type { Store } from './tables.ts'
 import { isOneOf } from './transition-batch.ts'
 
-/** By their keys. What is in neither was renewed like all the others. */
+/** Of those that were asked for; two attempts at one run may be among them. What is in neither was renewed like all the others. */
 export interface Beats {
   /** Somebody else has them, or they are over. */
-  readonly lost: ReadonlySet<string>
+  readonly lost: ReadonlySet<Holder>
   /** Renewed as well, for the work to be stopped in: an operator asked for it. */
-  readonly cancelled: ReadonlySet<string>
+  readonly cancelled: ReadonlySet<Holder>
 }
 
 const ALL_WELL: Beats = { lost: new Set(), cancelled: new Set() }
@@ -22,15 +22,19 @@ export async function heartbeatMany(store: Store, of: readonly Holder[]): Promis
   )
   const rows = await store.db
     .selectFrom('task_runs')
-    .select('task_key')
+    .select(['task_key', 'fence'])
     .select(sql<number>`case when cancel_requested_at is null then 0 else 1 end`.as('cancelled'))
     .where(isOneOf(store, of))
     .where('instance_id', '=', instanceId)
     .where(isStill('processing'))
     .$if(Number(numUpdatedRows) === of.length, (query) => query.where('cancel_requested_at', 'is not', null))
     .execute()
-  const cancelled = new Set(rows.filter((row) => Number(row.cancelled) === 1).map((row) => row.task_key))
+  const ours = new Map(rows.map((row) => [nameOf(row.task_key, BigInt(row.fence)), Number(row.cancelled) === 1]))
+  const cancelled = new Set(of.filter((holder) => ours.get(nameOf(holder.taskKey, holder.fence)) === true))
   if (Number(numUpdatedRows) === of.length) return cancelled.size === 0 ? ALL_WELL : { lost: new Set(), cancelled }
-  const kept = new Set(rows.map((row) => row.task_key))
-  return { lost: new Set(of.map(({ taskKey }) => taskKey).filter((key) => !kept.has(key))), cancelled }
+  return { lost: new Set(of.filter(({ taskKey, fence }) => !ours.has(nameOf(taskKey, fence)))), cancelled }
+}
+
+function nameOf(taskKey: string, fence: bigint): string {
+  return `${fence} ${taskKey}`
 }

@@ -131,7 +131,7 @@ eachLedger('batches', (bench) => {
 
     const { lost, cancelled } = await heartbeatMany(bench.store, mine)
 
-    assert.deepEqual([[...lost], [...cancelled]], [[`${task}:lost`], [`${task}:cancelled`]])
+    assert.deepEqual([[...lost], [...cancelled]].map((runs) => runs.map(({ taskKey }) => taskKey)), [[`${task}:lost`], [`${task}:cancelled`]])
     const { readRun } = await import('../../src/store/read-run.ts')
     const { heartbeatAt, startedAt } = (await readRun(bench.store, `${task}:kept`))!
     assert.ok(heartbeatAt!.getTime() >= startedAt!.getTime(), 'it was renewed')
@@ -176,7 +176,8 @@ eachLedger('batches', (bench) => {
     const stale = first.find(({ taskKey }) => taskKey === second!.taskKey)!
     assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }]))].map(({ taskKey }) => taskKey), [stale.taskKey])
     assert.deepEqual([...(await completeMany(bench.store, [{ ...stale, result: null }, { ...first.find((run) => run !== stale)!, fence: 99n, result: null }]))].length, 2)
-    assert.deepEqual([...(await heartbeatMany(bench.store, [stale])).lost], [stale.taskKey])
+    assert.deepEqual([...(await heartbeatMany(bench.store, [stale])).lost], [stale])
+    assert.deepEqual([...(await heartbeatMany(bench.store, [stale, second!])).lost], [stale], 'two attempts of one run in one beat')
     assert.equal((await bench.row(stale.taskKey))['status'], 'processing')
   })
 
