@@ -69,7 +69,7 @@ export async function enqueueAll(store: Store, patienceMs: number, runs: readonl
 
 async function insertAndTell(store: Store, db: Db, insert: (db: Db) => Promise<Set<string>>, queues: readonly string[]): Promise<Set<string>> {
   const added = await insert(db)
-  if (added.size > 0) for (const queue of queues) await store.announce(db, queue)
+  if (added.size > 0) for (const queue of queues) await store.announce(queue, db)
   return added
 }
 
@@ -77,7 +77,7 @@ async function insertAndTell(store: Store, db: Db, insert: (db: Db) => Promise<S
 async function insertOwn(store: Store, patienceMs: number, parts: readonly NewRun[][], insert: (db: Db) => Promise<Set<string>>, queues: readonly string[]): Promise<Set<string>> {
   const isOne = parts.length === 1 && parts[0]!.length === 1
   const added = await settle(store, patienceMs, () => (isOne ? store.statement(insert) : store.transaction(insert)))
-  if (added.size > 0) for (const queue of queues) await store.announce(store.db, queue).catch(() => {}) // A hint: the poll finds the runs.
+  if (added.size > 0) for (const queue of queues) await store.announce(queue).catch(() => {}) // A hint: the poll finds the runs.
   return added
 }
 

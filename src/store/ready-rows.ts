@@ -18,16 +18,15 @@ export interface Bars {
   readonly bars: { task_name: string; paused: number; pruned_before: unknown }[]
 }
 
-/** What bars a task (store/barred.ts), and the fence that nobody begins below. */
-export async function readBars(tx: Db, tasks: readonly string[]): Promise<Bars> {
-  const bars = await tx
-    .selectFrom('tasks')
-    .select(['task_name', 'pruned_before', sql<number>`case when paused_at is not null then 1 else 0 end`.as('paused')])
-    .where((where) => where.or([where('paused_at', 'is not', null), where('pruned_before', 'is not', null)]))
-    .where('task_name', 'in', tasks)
-    .execute()
-  const floor = await tx.selectFrom('task_fences').select('counter').where('scope', '=', FLOOR_SCOPE).executeTakeFirst()
-  return { floor: BigInt(floor?.counter ?? 0), bars }
+/** What bars a task (store/barred.ts), and the fence that nobody begins below; what the transaction reads after it, it reads by indexes. */
+export async function readBars(store: Store, tx: Db, tasks: readonly string[]): Promise<Bars> {
+  const { rows } = await sql<{ floor: bigint | number | string | null; task_name: string | null; pruned_before: unknown; paused: number | null }>`
+    select b.task_name, b.pruned_before, case when b.paused_at is not null then 1 else 0 end as paused,
+      (select counter from ${store.table('task_fences')} where scope = ${FLOOR_SCOPE}) as floor, ${store.trustIndexes} as trusted
+    from (select 1 as one) as always
+      left join ${store.table('tasks')} as b on (b.paused_at is not null or b.pruned_before is not null) and b.task_name in (${sql.join(tasks)})`.execute(tx)
+  const bars = rows.flatMap(({ task_name, pruned_before, paused }) => (task_name === null ? [] : [{ task_name, pruned_before, paused: paused! }]))
+  return { floor: BigInt(rows[0]!.floor ?? 0), bars }
 }
 
 export type ReadyRow = Awaited<ReturnType<ReturnType<typeof selectReady>['executeTakeFirstOrThrow']>>

@@ -33,8 +33,7 @@ export interface Taken {
 
 export async function takeBatch(store: Store, request: TakeRequest): Promise<Taken> {
   return store.transaction(async (tx) => {
-    await store.trustIndexes(tx)
-    const { floor, bars } = await readBars(tx, request.tasks)
+    const { floor, bars } = await readBars(store, tx, request.tasks)
     const query = readyQuery(store, request, bars)
     if (!query) return { runs: [], seen: 0 }
     const rows = await takeReady(store, tx, query, {
