@@ -21,7 +21,7 @@ import { Completer } from './completer.ts'
 import type { Tell, WorkerEvent } from './events.ts'
 import { FetchLoop } from './fetch.ts'
 import { Health, type WorkerStatus } from './health.ts'
-import { perform, type Handler, type PerformEnd } from './perform.ts'
+import { perform, type Handler, type PerformEnd, type Performance } from './perform.ts'
 import { Slots } from './slots.ts'
 import { STOPPING, WorkRun } from './work-run.ts'
 
@@ -64,6 +64,7 @@ export class Worker {
   readonly #group: PulseGroup
   readonly #listener: Listener
   readonly #held = new Map<string, WorkRun>()
+  readonly #performances: ReadonlyMap<string, Performance>
   readonly #running: Promise<void>
   #stopping: Promise<void> | undefined
   #hurry: () => void = () => {}
@@ -79,6 +80,8 @@ export class Worker {
     this.#parts = parts
     this.#health = new Health((event, problem) => this.#tell({ event, problem }))
     this.#completer = new Completer(store, this.#health)
+    const { timeoutMs, graceMs } = parts
+    this.#performances = new Map([...parts.handlers].map(([task, work]) => [task, { ...work, timeoutMs, graceMs, completer: this.#completer, tell: (event) => this.#tell(event) }]))
     this.#slots = new Slots({ concurrency: parts.concurrency, perform: (run) => this.#perform(run), unrecorded: () => this.#completer.unrecorded, roomMade: () => this.#loop.room.hint() })
     this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), cancelled: (names) => this.#each(names, (run) => run.cancel()), lost: (names, reason) => this.#lose(names, reason), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
     this.#loop = new FetchLoop({
@@ -153,10 +156,8 @@ export class Worker {
   }
 
   async #perform(run: WorkRun): Promise<PerformEnd> {
-    const { handlers, timeoutMs, graceMs } = this.#parts
-    const { handler, schema } = handlers.get(run.task)!
     try {
-      return await perform(run, { handler, schema, timeoutMs, completer: this.#completer, tell: (event) => this.#tell(event), graceMs })
+      return await perform(run, this.#performances.get(run.task)!)
     } catch (error) {
       // What became of it could not be recorded at all; its lease runs out, and somebody takes it up.
       this.#tell({ event: 'lost', run, error })
