@@ -18,6 +18,8 @@ export interface AbsentRows {
   /** The column of the primary key; among `columns` too. */
   readonly key: string
   readonly columns: readonly Column[]
+  /** Nobody else can have these keys: one that is there all the same may be thrown as a violation, and nothing needs to be looked up. */
+  readonly areNew?: boolean
   /** Computed once for all rows, such as the time. */
   readonly once: Readonly<Record<string, RawBuilder<unknown>>>
   /** What is inserted, column by column. */

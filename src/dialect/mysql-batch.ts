@@ -27,6 +27,7 @@ export function batchVerbs<Tables>(table: Dialect['table'], diagnose: Dialect['d
  */
 async function insertAbsent<Tables>(db: Kysely<Tables>, table: Dialect['table'], diagnose: Dialect['diagnose'], rows: AbsentRows): Promise<string[]> {
   const keys = rows.columns.find(({ name }) => name === rows.key)!.values as string[]
+  if (rows.areNew && (await insertRows(db, table, diagnose, rows, [...keys.keys()]))) return keys
   for (let lock = sql``; ; lock = sql`lock in share mode`) {
     const found = await sql<Record<string, string>>`select ${sql.ref(rows.key)} from ${table(rows.table)} where ${sql.ref(rows.key)} in (${sql.join(keys)}) ${lock}`.execute(db)
     const known = new Set(found.rows.map((row) => row[rows.key]!))
