@@ -7,7 +7,7 @@ export type ColumnType = 'text' | 'integer' | 'double' | 'json' | 'instant'
 export interface Column {
   readonly name: string
   readonly type: ColumnType
-  readonly values: readonly unknown[]
+  readonly values: readonly (string | number | null)[]
 }
 
 /** A value of the row by the name of its column, or one that is computed once. */

@@ -1,6 +1,7 @@
 /** What doctor asks of the ledger's own rows. */
 import { sql } from 'kysely'
 import { ok, warning, type Checkup } from '../model/checkup.ts'
+import { isStill } from './line.ts'
 import { listLaunchers } from './read-task.ts'
 import type { Store } from './tables.ts'
 
@@ -56,7 +57,7 @@ async function twoKindsOfWindows(store: Store, task: string): Promise<Checkup | 
     .selectFrom('task_runs')
     .select(['window_start', 'window_end', 'window_zone'])
     .where('task_name', '=', task)
-    .where('status', '=', 'completed')
+    .where(isStill('completed'))
     .where('window_start', 'is not', null)
     .orderBy('window_start', 'desc')
     .limit(WINDOWS)

@@ -81,7 +81,7 @@ const nowDue: Kind = {
 
 const dueIn: Kind = {
   takes: ({ availableAt }) => typeof availableAt === 'number',
-  columns: (_, runs) => [{ name: 'delay', type: 'double', values: runs.map(({ availableAt }) => availableAt) }],
+  columns: (_, runs) => [{ name: 'delay', type: 'double', values: runs.map(({ availableAt }) => availableAt as number) }],
   insert: (store, pick) => ({ available_at: store.plusSeconds(pick('at'), pick('delay')), due_at: store.plusSeconds(pick('at'), pick('delay')) }),
 }
 

@@ -75,7 +75,7 @@ eachLedger('concurrency keys', (bench) => {
     await bench.store.statement((db) => db.updateTable('task_runs').set({ status: 'pending', finished_at: null }).where('task_key', '=', `${task}:a`).execute())
     assert.deepEqual(await take(bench.store, task), [])
 
-    for (let cursor = SWEEP_START, rounds = 0; rounds === 0 || cursor.availableAt !== null; rounds++) cursor = (await sweepLine(bench.store, cursor)).next
+    for (let cursor = SWEEP_START, rounds = 0; rounds === 0 || cursor.task !== ''; rounds++) cursor = (await sweepLine(bench.store, cursor)).next
 
     assert.deepEqual(labels(await take(bench.store, task)), ['a'])
   })
