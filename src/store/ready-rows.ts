@@ -47,8 +47,9 @@ export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, ba
 function selectReady(store: Store, queue: string, tasks: readonly string[]) {
   return store.db
     .selectFrom('task_runs')
-    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'concurrency_limit', 'backoff_seconds', 'timeout_seconds', 'payload'])
+    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'backoff_seconds', 'timeout_seconds', 'payload'])
     .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
+    .select(sql<number>`case when concurrency_key is not null then concurrency_limit end`.as('concurrency_limit'))
     .where('ready_queue', '=', queue)
     // As expressions, so that no other index answers to them: this one has the order, whatever the statistics say.
     .where(isStill('pending'))
