@@ -11,6 +11,14 @@ export interface ReadyQuery {
   /** Only runs of these; the others stay in line for somebody else. */
   readonly tasks: readonly string[]
   readonly limit: number
+  /** Only those of its priority that stand behind it. */
+  readonly after?: Place | undefined
+}
+
+/** Where in its queue a run stands. */
+export interface Place {
+  readonly priority: number
+  readonly position: bigint | number | string
 }
 
 export interface Bars {
@@ -32,11 +40,13 @@ export async function readBars(store: Store, tx: Db, tasks: readonly string[]): 
 export type ReadyRow = Awaited<ReturnType<ReturnType<typeof selectReady>['executeTakeFirstOrThrow']>>
 
 /** Null when every task is barred. A run without a concurrency key is `mine` to take at once. */
-export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, bars: Bars['bars']) {
+export function readyQuery(store: Store, { queue, tasks, limit, after }: ReadyQuery, bars: Bars['bars']) {
   const paused = new Set(bars.filter((bar) => Number(bar.paused) === 1).map((bar) => bar.task_name))
   const open = tasks.filter((task) => !paused.has(task))
   if (open.length === 0) return null
   let query = selectReady(store, queue, open).limit(limit)
+  // One priority: this is a range of the index then, on every database.
+  if (after) query = query.where('priority', '=', after.priority).where('position', '>', after.position)
   for (const { task_name, pruned_before } of bars) {
     const at = store.readInstant(pruned_before)
     if (at) query = query.where(sql<boolean>`(task_name <> ${task_name} or window_start is null or window_start >= ${store.instant(at)})`)
@@ -47,7 +57,7 @@ export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, ba
 function selectReady(store: Store, queue: string, tasks: readonly string[]) {
   return store.db
     .selectFrom('task_runs')
-    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'backoff_seconds', 'timeout_seconds', 'payload'])
+    .select(['priority', 'position', 'task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'backoff_seconds', 'timeout_seconds', 'payload'])
     .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
     .select(sql<number>`case when concurrency_key is not null then concurrency_limit end`.as('concurrency_limit'))
     .where('ready_queue', '=', queue)

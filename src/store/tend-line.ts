@@ -58,7 +58,7 @@ export async function look(store: Store, queues: readonly string[], tasks: reado
   const runs = store.table('task_runs')
   const first = (queue: string) => sql`(select 1 from ${runs} where ready_queue = ${queue} and ${isStill('pending')} and ${store.oneOf(sql`coalesce(task_name, '')`, tasks)} order by priority, position limit 1)`
   const { rows } = await sql<{ ready: number; due: number }>`
-    select coalesce(${sql.join(queues.map(first))}, 0) as ready,
+    select coalesce(${sql.join([...queues.map(first), sql`0`, sql`0`])}) as ready,
       case when (select due_at from ${runs} where due_at is not null order by due_at limit 1) <= ${store.now()} then 1 else 0 end as due`.execute(store.db)
   return { ready: Number(rows[0]!.ready) === 1, due: Number(rows[0]!.due) === 1 }
 }

@@ -8,6 +8,7 @@ import type { ReapedRun } from '../../store/reap.ts'
 import { reapGone } from '../../store/reap-gone.ts'
 import { releaseMany } from '../../store/release-batch.ts'
 import { heldRuns } from '../../store/held-runs.ts'
+import type { Place } from '../../store/ready-rows.ts'
 import type { Store } from '../../store/tables.ts'
 import { takeBatch } from '../../store/take-batch.ts'
 import { freeKeys } from '../../store/complete-batch.ts'
@@ -51,7 +52,6 @@ export interface WorkerParts {
 
 /** What is done when the worker stops has this long to be recorded. */
 const RECORDING_MS = 10_000
-
 /** After the heartbeats have ended as a whole. */
 const PAUSE_MS = 5_000
 
@@ -63,6 +63,8 @@ export class Worker {
   readonly #loop: FetchLoop
   readonly #group: PulseGroup
   readonly #listener: Listener
+  /** How far the last claim of a queue went: the next goes on there, not past all that was taken and that a snapshot keeps in the index. */
+  readonly #places = new Map<string, Place>()
   readonly #held = new Map<string, WorkRun>()
   readonly #performances: ReadonlyMap<string, Performance>
   readonly #running: Promise<void>
@@ -91,7 +93,7 @@ export class Worker {
       pollMs: parts.pollMs,
       wanted: () => (monotonicMs() < this.#pausedUntil ? 0 : this.#slots.wanted),
       take: (queue, limit) => this.#take(queue, limit),
-      onInterval: () => this.#giveBackStale(),
+      onInterval: () => this.#onInterval(),
       reap: () => this.#reap(),
     })
     this.#listener = store.listen((queue) => (queue === null || queues.includes(queue)) && this.#loop.work.hint())
@@ -143,16 +145,20 @@ export class Worker {
     if (this.#unsure) await this.#health.ask(() => this.#giveBackUnseen())
     const claimedAt = monotonicMs()
     this.#unsure = true
-    const { runs, seen } = await this.#health.ask(() => takeBatch(store, { queue, limit, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }))
+    const after = this.#places.get(queue)
+    const { runs, seen, last } = await this.#health.ask(() => takeBatch(store, { queue, limit, after, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }))
     this.#unsure = false
-    if (runs.length === 0) return seen === limit
+    const more = seen === limit || after !== undefined
+    this.#places.delete(queue)
+    if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
+    if (runs.length === 0) return more
     const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
     for (const run of taken) this.#held.set(run.name, run)
     this.#group.hold(taken.map((run) => ({ of: holderOf(run), claimedAt })))
     if (this.#stopping) await this.#giveBack(taken)
     else this.#slots.add(taken)
-    return seen === limit
+    return more
   }
 
   async #perform(run: WorkRun): Promise<PerformEnd> {
@@ -181,7 +187,8 @@ export class Worker {
     if (await this.#health.ask(() => freeKeys(this.#parts.store, keys)).then(() => true, () => false)) this.#loop.work.hint()
   }
 
-  async #giveBackStale(): Promise<void> {
+  async #onInterval(): Promise<void> {
+    this.#places.clear() // For what has come up in front meanwhile.
     await this.#giveBack(this.#slots.takeStale())
   }
 
