@@ -4,8 +4,6 @@ import pg from 'pg'
 
 export type Crowd = 'completed' | 'future' | 'blocked' | 'keys'
 
-const SIZE = Number(process.env['RUNLEDGER_BENCH_CROWD'] ?? 1)
-
 /** How many rows, and what is in them beside a key; `n` is the row's number. */
 const CROWDS: Record<Crowd, readonly { readonly rows: number; readonly columns: Readonly<Record<string, string>> }[]> = {
   completed: [{ rows: 5_000_000, columns: { status: `'completed'`, finished_at: 'NOW', ...held(), attempt: '1' } }],
@@ -24,11 +22,12 @@ function held(): Record<string, string> {
   return { instance_id: `'crowd'`, host: `'elsewhere'`, lease_seconds: '86400', started_at: 'NOW', heartbeat_at: 'NOW' }
 }
 
-export async function fill(url: string, crowd: Crowd): Promise<void> {
+/** @param size a part of all of them */
+export async function fill(url: string, crowd: Crowd, size: number): Promise<void> {
   const db = await open(url)
   for (const [part, { rows, columns }] of CROWDS[crowd].entries()) {
-    const all = { task_key: `concat('crowd-${crowd}-${part}:', n)`, task_name: `'job'`, available_at: 'NOW', created_at: 'NOW', max_attempts: '3', ...columns }
-    const text = `insert into task_runs (${Object.keys(all).join(', ')}) select ${Object.values(all).join(', ')} from ${db.numbers(Math.ceil(rows * SIZE))}`
+    const all = { task_key: `concat('job:crowd-${crowd}-${part}-', n)`, task_name: `'job'`, available_at: 'NOW', created_at: 'NOW', max_attempts: '3', ...columns }
+    const text = `insert into task_runs (${Object.keys(all).join(', ')}) select ${Object.values(all).join(', ')} from ${db.numbers(Math.ceil(rows * size))}`
     await db.run(text.replaceAll('NOW', db.now).replaceAll('LATER', db.later))
   }
   await db.run('analyze' + (url.startsWith('postgres') ? '' : ' table') + ' task_runs')
