@@ -31,6 +31,19 @@ export async function makeReady(store: Store, db: Db, taskKeys: readonly string[
   await db.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), taskKeys)).where(isStill('pending')).where('due_at', 'is', null).execute()
 }
 
+/** Where several have met a busy key, more stand there: they are parked together, not looked at in claim after claim. */
+const BEHIND = 1000
+
+/** What stands ready behind these keys of limit 1, and nobody has locked; to be called with the fences of the keys locked. */
+export async function readyBehind(store: Store, tx: Db, keys: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  for (const key of keys) {
+    const line = tx.selectFrom('task_runs').select('task_key').where('waiting_key', '=', key).where('ready_queue', 'is not', null).where('concurrency_limit', '=', 1).where(isStill('pending')).orderBy('priority').orderBy('position').limit(BEHIND)
+    found.push(...(await store.skipLocked(line).execute()).map((row) => row.task_key))
+  }
+  return found
+}
+
 /** Out of the index of what is ready, until a run of their key is closed. */
 export async function park(store: Store, db: Db, taskKeys: readonly string[]): Promise<void> {
   if (taskKeys.length === 0) return
