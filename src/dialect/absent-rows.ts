@@ -7,7 +7,7 @@ export type ColumnType = 'text' | 'integer' | 'double' | 'json' | 'instant'
 export interface Column {
   readonly name: string
   readonly type: ColumnType
-  readonly values: readonly unknown[]
+  readonly values: readonly (string | number | null)[]
 }
 
 /** A value of the row by the name of its column, or one that is computed once. */
@@ -18,6 +18,8 @@ export interface AbsentRows {
   /** The column of the primary key; among `columns` too. */
   readonly key: string
   readonly columns: readonly Column[]
+  /** Nobody else can have these keys: one that is there all the same may be thrown as a violation, and nothing needs to be looked up. */
+  readonly areNew?: boolean
   /** Computed once for all rows, such as the time. */
   readonly once: Readonly<Record<string, RawBuilder<unknown>>>
   /** What is inserted, column by column. */

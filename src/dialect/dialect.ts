@@ -50,8 +50,8 @@ export interface BatchVerbs<Tables = unknown> {
    * @returns all that were selected, as they were before; and how many were updated
    */
   updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
-  /** From here on this transaction reads by indexes, in their order: a queue changes faster than any statistics of it. */
-  trustIndexes(tx: Kysely<Tables>): Promise<void>
+  /** Selected in a transaction, it has the statements after it read by indexes, in their order: a queue changes faster than any statistics of it. */
+  readonly trustIndexes: RawBuilder<unknown>
   /** The rows, locked until the transaction ends, after whoever has them locked now. */
   locked<O>(query: SelectQueryBuilder<Tables, never, O>): SelectQueryBuilder<Tables, never, O>
 
@@ -64,8 +64,11 @@ export interface BatchVerbs<Tables = unknown> {
   /** True for what is one of the values, however many: one parameter where the database can. */
   oneOf(value: Expression<unknown>, values: readonly string[]): RawBuilder<boolean>
 
-  /** Tells whoever listens that the queue has something, when the caller's transaction commits. A hint: it may be lost, or go nowhere. */
-  announce(db: Kysely<Tables>, queue: string): Promise<void>
+  /**
+   * Tells whoever listens that the queue has something, at once, or when the caller's transaction commits. A hint: it may
+   * be lost, or go nowhere.
+   */
+  announce(queue: string, tx?: Kysely<Tables>): Promise<void>
   /** Hears announcements on a connection of its own that it opens again when it is lost, until it is closed. */
   listen(heard: (queue: string | null) => void): Listener
 }

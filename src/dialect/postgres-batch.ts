@@ -1,29 +1,35 @@
 /** What PostgreSQL does its own way with many rows at a time, and its notifications. */
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { asTable, type AbsentRows, type ColumnType } from './absent-rows.ts'
+import { asTable, type AbsentRows, type Column, type ColumnType } from './absent-rows.ts'
 import type { BatchVerbs, Dialect, Listener, Selected, SelectedUpdate } from './dialect.ts'
 import { CHANNEL } from './postgres-listen.ts'
 import { OFTEN } from './postgres-prepared.ts'
 
-/** No key has a control character. */
+/** No key has a control character, and no JSON has one as it is. */
 const SEPARATOR = '\u001f'
 
 /** @param space tells one ledger of a database from another in notifications */
-export function batchVerbs<Tables>(table: Dialect['table'], space: string, listen: (heard: (queue: string | null) => void) => Listener): BatchVerbs<Tables> {
+export function batchVerbs<Tables>(db: Kysely<Tables>, table: Dialect['table'], space: string, listen: (heard: (queue: string | null) => void) => Listener): BatchVerbs<Tables> {
   return {
     insertAbsent: (on, rows) => insertAbsent(on, table, rows),
     updateSelected: (tx, update) => updateSelected(tx, table, update),
     // Measured: with 40,000 rows enqueued since the last ANALYZE, a claim of 500 sorted all of them instead of reading 500.
-    trustIndexes: async (tx) => void (await sql`select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`.execute(tx)),
+    trustIndexes: sql`concat(set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true))`,
     locked: (query) => query.forUpdate(),
     often: sql.raw(OFTEN),
     instantText: (date) => date.toISOString(),
     asJson: (text) => sql`(${text})::json`,
     // As one text: the driver would write an array element by element.
     oneOf: (value, values) => sql`${value} = any(string_to_array(${values.join(SEPARATOR)}, ${sql.lit(SEPARATOR)}))`,
-    announce: async (on, queue) => void (await sql`select pg_notify(${CHANNEL}, ${`${space}.${queue}`})`.execute(on)),
+    announce: (queue, tx) => announce(tx ?? null, db, `${space}.${queue}`),
     listen,
   }
+}
+
+/** Every notification costs a commit; of one that is nothing but a hint, nobody waits until it is on the disk. */
+async function announce<Tables>(tx: Kysely<Tables> | null, db: Kysely<Tables>, what: string): Promise<void> {
+  const unhurried = tx ? sql`` : sql`set_config('synchronous_commit', 'off', true),`
+  await sql`select ${unhurried} pg_notify(${CHANNEL}, ${what})`.execute(tx ?? db)
 }
 
 /**
@@ -42,19 +48,35 @@ async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, ta
   return { rows, updated: rows[0]?.updated ?? 0 }
 }
 
+/** In a list of texts. */
+const NO_TEXT = '\u001e'
+
+const isText = (type: ColumnType) => type === 'text' || type === 'json'
 const CASTS: Readonly<Record<ColumnType, RawBuilder<unknown>>> = { text: sql`text`, integer: sql`integer`, double: sql`float8`, json: sql`json`, instant: sql`timestamptz` }
 
-async function insertAbsent<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { table, key, columns, once, insert }: AbsentRows): Promise<string[]> {
+/** One parameter a column, and one row in answer: the driver would write, and read, value by value. */
+async function insertAbsent<Tables>(db: Kysely<Tables>, tableOf: Dialect['table'], { table, key, columns, areNew, once, insert }: AbsentRows): Promise<string[]> {
   const { from, pick } = asTable(
     columns,
-    (varied) => sql`unnest(${sql.join(varied.map(({ values, type }) => sql`${values}::${CASTS[type]}[]`))}) as r (${sql.join(varied.map(({ name }) => sql.ref(name)))})`,
+    (varied) => sql`unnest(${sql.join(varied.map(arrayOf))}) as r (${sql.join(varied.map(({ name }) => sql.ref(name)))})`,
     ({ values, type }) => sql`${values[0] ?? null}::${CASTS[type]}`,
   )
   const inserted = insert(pick)
-  const { rows } = await sql<Record<string, string>>`
-    with c as materialized (select ${sql.join(Object.entries(once).map(([name, value]) => sql`${value} as ${sql.ref(name)}`))})
-    insert into ${tableOf(table)} (${sql.join(Object.keys(inserted).map((name) => sql.ref(name)))})
-    select ${sql.join(Object.values(inserted))} from ${from}, c
-    on conflict (${sql.ref(key)}) do nothing returning ${sql.ref(key)}`.execute(db)
-  return rows.map((row) => row[key]!)
+  const keys = columns.find(({ name }) => name === key)!.values as readonly string[]
+  const { rows } = await sql<{ added: number; which: string | null }>`${sql.raw(OFTEN)}
+    with c as materialized (select ${sql.join(Object.entries(once).map(([name, value]) => sql`${value} as ${sql.ref(name)}`))}),
+    added as (
+      insert into ${tableOf(table)} (${sql.join(Object.keys(inserted).map((name) => sql.ref(name)))})
+      select ${sql.join(Object.values(inserted))} from ${from}, c
+      ${areNew ? sql`` : sql`on conflict (${sql.ref(key)}) do nothing`} returning ${sql.ref(key)}
+    )
+    select added, case when added < ${keys.length} then array_to_string(array(select ${sql.ref(key)} from added), ${sql.lit(SEPARATOR)}) end as which
+    from (select count(*)::integer as added from added) as counted`.execute(db)
+  const [answer] = rows
+  return answer!.which === null ? [...keys] : answer!.added === 0 ? [] : answer!.which.split(SEPARATOR)
+}
+
+function arrayOf({ type, values }: Column): RawBuilder<unknown> {
+  if (isText(type)) return sql`string_to_array(${values.map((value) => value ?? NO_TEXT).join(SEPARATOR)}, ${sql.lit(SEPARATOR)}, ${sql.lit(NO_TEXT)})::${CASTS[type]}[]`
+  return sql`${`{${values.map((value) => value ?? 'null').join(',')}}`}::${CASTS[type]}[]`
 }

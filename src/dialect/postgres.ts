@@ -41,7 +41,7 @@ export async function postgres<Tables>(address: ServerAddress, names: LedgerName
     on: async (connection) => names.on((await borrowFor<Tables>('postgres', connection)).withSchema(schema)),
     guardFence: (on, resource, token) => guardFence('postgres', on as Kysely<unknown>, table(FENCED_RESOURCES), resource, token),
     outwaitClaims: () => outwaitWriters(db as Kysely<unknown>, schema, names.full('task_runs')),
-    ...batchVerbs<Tables>(table, `${schema}.${names.prefix}`, (heard) => listen(newClient, `${schema}.${names.prefix}`, heard)),
+    ...batchVerbs<Tables>(db, table, `${schema}.${names.prefix}`, (heard) => listen(newClient, `${schema}.${names.prefix}`, heard)),
     skipLocked: (query) => query.forUpdate().skipLocked(),
     deleteBy: (on, by) => deleteBy(on, table, by),
     now: () => (options.clock?.offsetMs ? sql`(clock_timestamp() + ${options.clock.offsetMs} * interval '1 millisecond')` : sql`clock_timestamp()`),

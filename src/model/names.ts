@@ -23,9 +23,8 @@ export function checkTaskName(name: string): string {
  * @throws INVALID_OPTION
  */
 export function checkKey(option: string, key: string): string {
-  const length = codePoints(key)
   if (key === '') throw invalidOption(option, 'must not be empty')
-  if (length > MAX_KEY_LENGTH) throw invalidOption(option, `is ${length} characters long; at most ${MAX_KEY_LENGTH} are accepted`)
+  if (key.length > MAX_KEY_LENGTH && codePoints(key) > MAX_KEY_LENGTH) throw invalidOption(option, `is ${codePoints(key)} characters long; at most ${MAX_KEY_LENGTH} are accepted`)
   if (!key.isWellFormed()) throw invalidOption(option, 'is not well-formed Unicode (a lone surrogate)')
   if (CONTROL.test(key)) throw invalidOption(option, 'must not have control characters or line breaks')
   if (OUTER_SPACE.test(key)) throw invalidOption(option, 'must not begin or end with a space')

@@ -1,6 +1,7 @@
 /** The thread behind ThreadedPacemaker: an inline pacemaker that is spoken to by messages. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { GroupEvents } from './group-heart.ts'
+import { heldOf, namesOf } from './held-text.ts'
 import { monotonicMs } from './heart.ts'
 import { openHeartStore } from './open-store.ts'
 import { InlinePacemaker, type Pulse, type PulseGroup } from './pacemaker.ts'
@@ -21,9 +22,9 @@ port.on('message', (message: ToThread) => {
     case 'group':
       return void groups.set(message.id, group(message))
     case 'hold':
-      return groups.get(message.id)?.hold(message.runs)
+      return groups.get(message.id)?.hold(heldOf(message.runs))
     case 'let_go':
-      return groups.get(message.id)?.letGo(message.names)
+      return groups.get(message.id)?.letGo(namesOf(message.names))
     case 'stop':
       pulses.get(message.id)?.stop()
       groups.get(message.id)?.stop()

@@ -10,9 +10,10 @@ import { DEFAULT_QUEUE } from '../store/line.ts'
 import { probeWrite } from '../store/probe-write.ts'
 import type { ReapedRun } from '../store/reap.ts'
 import type { Store } from '../store/tables.ts'
-import { enqueueAll, planRun, type Enqueued, type EnqueueOptions, type EnqueueTerms } from './enqueue.ts'
+import { enqueueAll, type Enqueued, type EnqueueTerms } from './enqueue.ts'
 import type { Observer } from './observer.ts'
 import type { Pacemaker } from './pacemaker.ts'
+import { Plan, type EnqueueOptions } from './plan.ts'
 import { settle } from './settle.ts'
 import type { WorkerEvent } from './worker/events.ts'
 import type { Handler } from './worker/perform.ts'
@@ -66,9 +67,8 @@ export class Queue<Tasks> {
 
   async enqueue(task: string, runs: readonly EnqueueOptions[], terms: EnqueueTerms): Promise<Enqueued[]> {
     const { store, patienceMs } = this.#parts
-    const planned = []
-    for (const run of runs) planned.push(await planRun(task, run, this.#schemaOf(task)))
-    return planned.length === 0 ? [] : enqueueAll(store, patienceMs, planned, terms)
+    const plan = new Plan(task, runs)
+    return runs.length === 0 ? [] : enqueueAll(store, patienceMs, plan, this.#schemaOf(task), terms)
   }
 
   async worker({ handlers, queues = [DEFAULT_QUEUE], concurrency = 10, lease, poll = '1s', timeout, stopTimeout = '30s', grace = '5s', hungAfter = '10m', onEvent = () => {} }: WorkerOptions<Tasks>): Promise<Worker> {

@@ -57,6 +57,10 @@ export async function openTelemetry(): Promise<Telemetry | null> {
 }
 
 function attributes(facts: EventFacts): Record<string, string | number | boolean> {
-  const given = Object.entries(facts).flatMap(([name, value]) => (value === null || value === undefined ? [] : [[`runledger.${name}`, typeof value === 'bigint' ? String(value) : value] as const]))
-  return Object.fromEntries(given)
+  const given: Record<string, string | number | boolean> = {}
+  for (const name in facts) {
+    const value = facts[name]
+    if (value !== null && value !== undefined) given[`runledger.${name}`] = typeof value === 'bigint' ? String(value) : value
+  }
+  return given
 }

@@ -2,7 +2,8 @@
 import { Worker } from 'node:worker_threads'
 import type { LeaseTerms } from '../model/lease.ts'
 import type { Holder } from '../model/run.ts'
-import type { GroupEvents, HeldRun } from './group-heart.ts'
+import type { GroupEvents } from './group-heart.ts'
+import { heldText, namesText } from './held-text.ts'
 import { LONGEST_TIMER_MS, monotonicMs, safeUntil, type HeartEvents, type LossReason } from './heart.ts'
 import type { Pacemaker, Pulse, PulseGroup } from './pacemaker.ts'
 
@@ -10,8 +11,8 @@ export type ToThread =
   | { readonly say: 'start'; readonly id: number; readonly of: Holder; readonly terms: LeaseTerms; readonly claimedAt: number }
   | { readonly say: 'stop'; readonly id: number }
   | { readonly say: 'group'; readonly id: number; readonly terms: LeaseTerms; readonly hungAfterMs: number; readonly alive: BigInt64Array }
-  | { readonly say: 'hold'; readonly id: number; readonly runs: readonly HeldRun[] }
-  | { readonly say: 'let_go'; readonly id: number; readonly names: readonly string[] }
+  | { readonly say: 'hold'; readonly id: number; readonly runs: string }
+  | { readonly say: 'let_go'; readonly id: number; readonly names: string }
   | { readonly say: 'close' }
 
 export type FromThread =
@@ -64,8 +65,9 @@ export class ThreadedPacemaker implements Pacemaker {
     this.#groups.set(id, { events, begin })
     this.#worker?.postMessage(begin)
     return {
-      hold: (runs) => this.#send({ say: 'hold', id, runs }),
-      letGo: (names) => this.#send({ say: 'let_go', id, names }),
+      // As text: objects and lists are copied from thread to thread piece by piece.
+      hold: (runs) => this.#send({ say: 'hold', id, runs: heldText(runs) }),
+      letGo: (names) => this.#send({ say: 'let_go', id, names: namesText(names) }),
       stop: () => {
         clearInterval(timer)
         if (this.#groups.delete(id)) this.#send({ say: 'stop', id })

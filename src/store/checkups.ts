@@ -1,6 +1,7 @@
 /** What doctor asks of the ledger's own rows. */
 import { sql } from 'kysely'
 import { ok, warning, type Checkup } from '../model/checkup.ts'
+import { BY_KEY, isStill } from './line.ts'
 import { listLaunchers } from './read-task.ts'
 import type { Store } from './tables.ts'
 
@@ -56,7 +57,7 @@ async function twoKindsOfWindows(store: Store, task: string): Promise<Checkup | 
     .selectFrom('task_runs')
     .select(['window_start', 'window_end', 'window_zone'])
     .where('task_name', '=', task)
-    .where('status', '=', 'completed')
+    .where(isStill('completed'))
     .where('window_start', 'is not', null)
     .orderBy('window_start', 'desc')
     .limit(WINDOWS)
@@ -76,7 +77,7 @@ export async function lateHeartbeats(store: Store): Promise<Checkup> {
     from ${store.table('task_runs')} where status = 'processing'
       and ${store.secondsBetween(sql.ref('heartbeat_at'), store.now())} * 3 > lease_seconds
       and ${store.secondsBetween(sql.ref('heartbeat_at'), store.now())} <= lease_seconds
-    order by task_key limit 5`.execute(store.db)
+    order by ${BY_KEY} limit 5`.execute(store.db)
   if (rows.length === 0) return ok('heartbeats', 'every lease that runs has room for three heartbeats')
   const told = rows.map(({ task_key, lease, ago }) => `${task_key} ${Number(ago).toFixed(1)}s ago under a lease of ${lease}s`)
   return warning('heartbeats', `late: ${told.join(', ')}`, 'a longer --lease, or a host and a database with more time for heartbeats')

@@ -23,20 +23,23 @@ export interface NewRun {
 
 /**
  * One statement a kind (due now, due later), so the caller gives no more than one statement may carry.
- * @returns the keys that are new; the others were there
+ * @param areNew nobody else can have these keys
+ * @returns the keys that were there already; the others are new
  */
-export async function insertRuns(store: Store, db: Db, runs: readonly NewRun[]): Promise<Set<string>> {
-  const added = new Set<string>()
-  for (const kind of [nowDue, dueIn, dueAt]) {
-    const part = runs.map((run, nth) => ({ run, nth })).filter(({ run }) => kind.takes(run))
-    if (part.length === 0) continue
+export async function insertRuns(store: Store, db: Db, runs: readonly NewRun[], areNew = false): Promise<string[]> {
+  const there: string[] = []
+  for (const [kind, nths] of Map.groupBy(runs.keys(), (nth) => KINDS.find(({ takes }) => takes(runs[nth]!))!)) {
     // In the order of their keys, so that two who enqueue the same ones wait for each other instead of deadlocking.
-    part.sort((a, b) => (a.run.taskKey < b.run.taskKey ? -1 : 1))
-    const columns = [...columnsOf(part.map(({ run }) => run)), { name: 'nth', type: 'integer' as const, values: part.map(({ nth }) => nth) }, ...kind.columns(store, part.map(({ run }) => run))]
+    nths.sort((a, b) => (runs[a]!.taskKey < runs[b]!.taskKey ? -1 : 1))
+    const part = nths.map((nth) => runs[nth]!)
+    const columns = [...columnsOf(part), { name: 'nth', type: 'integer' as const, values: nths }, ...kind.columns(store, part)]
     const once = { at: store.now(), base: positionNow(store) }
-    for (const key of await store.insertAbsent(db, { table: 'task_runs', key: 'task_key', columns, once, insert: (pick) => ({ ...insertOf(pick), ...kind.insert(store, pick) }) })) added.add(key)
+    const added = await store.insertAbsent(db, { table: 'task_runs', key: 'task_key', columns, areNew, once, insert: (pick) => ({ ...insertOf(pick), ...kind.insert(store, pick) }) })
+    if (added.length === part.length) continue
+    const isNew = new Set(added)
+    for (const { taskKey } of part) if (!isNew.has(taskKey)) there.push(taskKey)
   }
-  return added
+  return there
 }
 
 function columnsOf(runs: readonly NewRun[]): Column[] {
@@ -78,7 +81,7 @@ const nowDue: Kind = {
 
 const dueIn: Kind = {
   takes: ({ availableAt }) => typeof availableAt === 'number',
-  columns: (_, runs) => [{ name: 'delay', type: 'double', values: runs.map(({ availableAt }) => availableAt) }],
+  columns: (_, runs) => [{ name: 'delay', type: 'double', values: runs.map(({ availableAt }) => availableAt as number) }],
   insert: (store, pick) => ({ available_at: store.plusSeconds(pick('at'), pick('delay')), due_at: store.plusSeconds(pick('at'), pick('delay')) }),
 }
 
@@ -87,3 +90,5 @@ const dueAt: Kind = {
   columns: (store, runs) => [{ name: 'due', type: 'instant', values: runs.map(({ availableAt }) => store.instantText(availableAt as Date)) }],
   insert: (_, pick) => ({ available_at: pick('due'), due_at: pick('due') }),
 }
+
+const KINDS: readonly Kind[] = [nowDue, dueIn, dueAt]

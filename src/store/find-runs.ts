@@ -1,17 +1,13 @@
 /** Which windows of a task have their run, and which were refused one: index range reads, however long the history. */
 import { sql } from 'kysely'
 import type { WindowRun } from '../model/missing.ts'
-import { STATUSES } from '../model/states.ts'
 import { isDue, leaseIsOver } from './read-run.ts'
 import type { Store } from './tables.ts'
 
 /** A key list of this length stays one range scan, and one packet, on every database. */
 const KEYS_AT_ONCE = 500
 
-/**
- * The runs of a task whose windows begin in `[from, to)`. Every status is named, so that the index on task, status and
- * window serves as one on task and window.
- */
+/** The runs of a task whose windows begin in `[from, to)`. */
 export async function runsOfWindows(store: Store, task: string, from: Date, to: Date): Promise<(WindowRun & { readonly windowStart: number })[]> {
   const at = (value: unknown) => store.readInstant(value)
   const rows = await store.db
@@ -19,7 +15,6 @@ export async function runsOfWindows(store: Store, task: string, from: Date, to: 
     .select(['task_key', 'window_start', 'status', 'attempt', 'host', 'pid', 'started_at', 'finished_at', 'available_at', 'failure_reason', 'exit_code'])
     .select([sql<number>`case when ${leaseIsOver(store)} then 1 else 0 end`.as('lease_over'), sql<number>`case when ${isDue(store)} then 1 else 0 end`.as('due')])
     .where('task_name', '=', task)
-    .where('status', 'in', STATUSES)
     .where(sql<boolean>`window_start >= ${store.instant(from)} and window_start < ${store.instant(to)}`)
     .execute()
   return rows.map((row) => ({
@@ -45,7 +40,6 @@ export async function knownStarts(store: Store, task: string, from: Date, to: Da
     .selectFrom('task_runs')
     .select('window_start')
     .where('task_name', '=', task)
-    .where('status', 'in', STATUSES)
     .where(sql<boolean>`window_start >= ${store.instant(from)} and window_start < ${store.instant(to)}`)
     .execute()
   return new Set(rows.map((row) => store.readInstant(row.window_start)!.getTime()))

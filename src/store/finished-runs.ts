@@ -1,6 +1,8 @@
 /** Reads the finished runs of a task in the order in which they ended, a page at a time, and what of the task is newest. */
 import { sql } from 'kysely'
 import type { Finished, Kept } from '../model/retention.ts'
+import { isStill } from './line.ts'
+import { namesOfRuns } from './run-names.ts'
 import type { Db, Store } from './tables.ts'
 
 export interface FinishedRun extends Finished {
@@ -13,15 +15,12 @@ export type FinalStatus = 'completed' | 'failed'
 
 /** Every task that has a run or a line of history; each is found by one step down an index, however many rows it has. */
 export async function taskNames(store: Store): Promise<string[]> {
-  const names = new Set<string>()
-  for (const table of ['task_runs', 'task_attempts'] as const) {
-    for (let after = ''; ; ) {
-      const row = await store.db.selectFrom(table).select('task_name').where('task_name', '>', after).orderBy('task_name').limit(1).executeTakeFirst()
-      if (!row) break
-      names.add((after = row.task_name))
-    }
+  const names = new Set(await namesOfRuns(store))
+  for (let after = ''; ; ) {
+    const row = await store.db.selectFrom('task_attempts').select('task_name').where('task_name', '>', after).orderBy('task_name').limit(1).executeTakeFirst()
+    if (!row) return [...names].toSorted()
+    names.add((after = row.task_name))
   }
-  return [...names].toSorted()
 }
 
 /** Runs of a task that ended from `from` on and before `before`, the oldest first. */
@@ -50,19 +49,16 @@ export async function readFinished(store: Store, task: string, status: FinalStat
 export async function newestOf(store: Store, task: string): Promise<Kept> {
   const { db } = store
   const last = await db.selectFrom('task_runs').select('task_key').where('task_name', '=', task).where('status', '=', 'completed').orderBy('finished_at', 'desc').limit(1).executeTakeFirst()
-  const starts: (Date | null)[] = []
-  for (const status of ['completed', 'failed', 'processing', 'pending'] as const) starts.push(await newestWindow(store, db, task, status))
-  const [completed = null, ...others] = starts
-  const newest = [completed, ...others].reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null)
-  return { lastCompleted: last?.task_key ?? null, windowsFrom: completed ?? newest }
+  const windowsFrom = (await newestWindow(store, db, task, 'completed')) ?? (await newestWindow(store, db, task))
+  return { lastCompleted: last?.task_key ?? null, windowsFrom }
 }
 
-async function newestWindow(store: Store, db: Db, task: string, status: FinalStatus | 'processing' | 'pending'): Promise<Date | null> {
+async function newestWindow(store: Store, db: Db, task: string, status?: FinalStatus): Promise<Date | null> {
   const row = await db
     .selectFrom('task_runs')
     .select('window_start')
     .where('task_name', '=', task)
-    .where('status', '=', status)
+    .$if(status !== undefined, (query) => query.where(isStill(status!)))
     .where('window_start', 'is not', null)
     .orderBy('window_start', 'desc')
     .limit(1)

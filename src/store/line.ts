@@ -38,6 +38,12 @@ export function isStill(status: Status): RawBuilder<boolean> {
   return sql<boolean>`coalesce(status, '') = ${sql.lit(status)}`
 }
 
+/**
+ * The order of keys among rows that another index finds. As an expression, since for the first hundred of them a database
+ * may rather walk the primary key from its beginning: six million rows, for twenty thousand that are processing.
+ */
+export const BY_KEY: RawBuilder<string> = sql<string>`coalesce(task_key, '')`
+
 /** Its time has come. The clock is read once: as it is, a database that may find it different for each row would look at all of them. */
 export function isDueBy(store: Store, column: 'due_at' | 'available_at'): RawBuilder<boolean> {
   return sql<boolean>`${sql.ref(column)} <= (select ${store.now()})`

@@ -11,6 +11,14 @@ export interface ReadyQuery {
   /** Only runs of these; the others stay in line for somebody else. */
   readonly tasks: readonly string[]
   readonly limit: number
+  /** Only those of its priority that stand behind it. */
+  readonly after?: Place | undefined
+}
+
+/** Where in its queue a run stands. */
+export interface Place {
+  readonly priority: number
+  readonly position: bigint | number | string
 }
 
 export interface Bars {
@@ -18,26 +26,27 @@ export interface Bars {
   readonly bars: { task_name: string; paused: number; pruned_before: unknown }[]
 }
 
-/** What bars a task (store/barred.ts), and the fence that nobody begins below. */
-export async function readBars(tx: Db, tasks: readonly string[]): Promise<Bars> {
-  const bars = await tx
-    .selectFrom('tasks')
-    .select(['task_name', 'pruned_before', sql<number>`case when paused_at is not null then 1 else 0 end`.as('paused')])
-    .where((where) => where.or([where('paused_at', 'is not', null), where('pruned_before', 'is not', null)]))
-    .where('task_name', 'in', tasks)
-    .execute()
-  const floor = await tx.selectFrom('task_fences').select('counter').where('scope', '=', FLOOR_SCOPE).executeTakeFirst()
-  return { floor: BigInt(floor?.counter ?? 0), bars }
+/** What bars a task (store/barred.ts), and the fence that nobody begins below; what the transaction reads after it, it reads by indexes. */
+export async function readBars(store: Store, tx: Db, tasks: readonly string[]): Promise<Bars> {
+  const { rows } = await sql<{ floor: bigint | number | string | null; task_name: string | null; pruned_before: unknown; paused: number | null }>`
+    select b.task_name, b.pruned_before, case when b.paused_at is not null then 1 else 0 end as paused,
+      (select counter from ${store.table('task_fences')} where scope = ${FLOOR_SCOPE}) as floor, ${store.trustIndexes} as trusted
+    from (select 1 as one) as always
+      left join ${store.table('tasks')} as b on (b.paused_at is not null or b.pruned_before is not null) and b.task_name in (${sql.join(tasks)})`.execute(tx)
+  const bars = rows.flatMap(({ task_name, pruned_before, paused }) => (task_name === null ? [] : [{ task_name, pruned_before, paused: paused! }]))
+  return { floor: BigInt(rows[0]!.floor ?? 0), bars }
 }
 
 export type ReadyRow = Awaited<ReturnType<ReturnType<typeof selectReady>['executeTakeFirstOrThrow']>>
 
 /** Null when every task is barred. A run without a concurrency key is `mine` to take at once. */
-export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, bars: Bars['bars']) {
+export function readyQuery(store: Store, { queue, tasks, limit, after }: ReadyQuery, bars: Bars['bars']) {
   const paused = new Set(bars.filter((bar) => Number(bar.paused) === 1).map((bar) => bar.task_name))
   const open = tasks.filter((task) => !paused.has(task))
   if (open.length === 0) return null
   let query = selectReady(store, queue, open).limit(limit)
+  // One priority: this is a range of the index then, on every database.
+  if (after) query = query.where('priority', '=', after.priority).where('position', '>', after.position)
   for (const { task_name, pruned_before } of bars) {
     const at = store.readInstant(pruned_before)
     if (at) query = query.where(sql<boolean>`(task_name <> ${task_name} or window_start is null or window_start >= ${store.instant(at)})`)
@@ -48,8 +57,9 @@ export function readyQuery(store: Store, { queue, tasks, limit }: ReadyQuery, ba
 function selectReady(store: Store, queue: string, tasks: readonly string[]) {
   return store.db
     .selectFrom('task_runs')
-    .select(['task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'concurrency_limit', 'backoff_seconds', 'timeout_seconds', 'payload'])
+    .select(['priority', 'position', 'task_key', 'task_name', 'window_start', 'window_end', 'window_zone', 'attempt', 'max_attempts', 'fence', 'concurrency_key', 'backoff_seconds', 'timeout_seconds', 'payload'])
     .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
+    .select(sql<number>`case when concurrency_key is not null then concurrency_limit end`.as('concurrency_limit'))
     .where('ready_queue', '=', queue)
     // As expressions, so that no other index answers to them: this one has the order, whatever the statistics say.
     .where(isStill('pending'))

@@ -1,6 +1,7 @@
 /** One pass over the runs whose lease has run out; any number of passes may run at once, on any hosts. */
 import { sql } from 'kysely'
 import type { Run } from '../model/run.ts'
+import { BY_KEY } from './line.ts'
 import { closeDead } from './lost.ts'
 import { leaseIsOver, runOf, selectRuns } from './read-run.ts'
 import type { Store } from './tables.ts'
@@ -29,7 +30,7 @@ export async function reap(store: Store, maxLeaseSeconds = Infinity): Promise<Re
 }
 
 async function reapBatch(store: Store, tx: Parameters<Parameters<Store['transaction']>[0]>[0], maxLeaseSeconds: number): Promise<ReapedRun[]> {
-  const expired = selectRuns(store, tx).where('status', '=', 'processing').where(leaseIsOver(store)).orderBy('task_key').limit(BATCH)
+  const expired = selectRuns(store, tx).where('status', '=', 'processing').where(leaseIsOver(store)).orderBy(BY_KEY).limit(BATCH)
   const bounded = maxLeaseSeconds === Infinity ? expired : expired.where(sql<boolean>`lease_seconds <= ${Math.max(maxLeaseSeconds, 0)}`)
   const rows = await store.skipLocked(bounded).execute()
   const reaped: ReapedRun[] = []

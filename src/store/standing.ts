@@ -16,11 +16,11 @@ export async function readPause(store: Store, task: string): Promise<Pause | nul
   return at && { at, by: row!.paused_by, because: row!.paused_because }
 }
 
-/** Runs of a task in one state, the oldest window first for what is not over, the newest end first for what is. */
+/** Runs of a task in one state: the longest due first of what waits, the oldest window first of what is processing, the newest end first of what is over. */
 export async function runsOf(store: Store, task: string, status: Run['status'], limit: number): Promise<Run[]> {
   const runs = selectRuns(store).where('task_name', '=', task).where('status', '=', status).limit(limit)
   const isOver = status === 'completed' || status === 'failed'
-  const rows = await (isOver ? runs.orderBy('finished_at', 'desc') : runs.orderBy('window_start')).execute()
+  const rows = await (isOver ? runs.orderBy('finished_at', 'desc') : runs.orderBy(status === 'pending' ? 'available_at' : 'window_start')).execute()
   return rows.map((row) => runOf(store, row))
 }
 

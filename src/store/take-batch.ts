@@ -6,7 +6,7 @@
 import { sql } from 'kysely'
 import type { Holder } from '../model/run.ts'
 import { ownedBy } from './claim.ts'
-import { readBars, readyQuery, type ReadyQuery, type ReadyRow } from './ready-rows.ts'
+import { readBars, readyQuery, type Place, type ReadyQuery, type ReadyRow } from './ready-rows.ts'
 import { takeKeyed, type TakeTerms } from './take-keyed.ts'
 import type { Store } from './tables.ts'
 import { takeReady } from './transition-batch.ts'
@@ -29,14 +29,15 @@ export interface Taken {
   readonly runs: TakenRun[]
   /** How many were first in line, ours or not: as many as asked for means that there may be more. */
   readonly seen: number
+  /** The last of those. */
+  readonly last: Place | undefined
 }
 
 export async function takeBatch(store: Store, request: TakeRequest): Promise<Taken> {
   return store.transaction(async (tx) => {
-    await store.trustIndexes(tx)
-    const { floor, bars } = await readBars(tx, request.tasks)
+    const { floor, bars } = await readBars(store, tx, request.tasks)
     const query = readyQuery(store, request, bars)
-    if (!query) return { runs: [], seen: 0 }
+    if (!query) return { runs: [], seen: 0, last: undefined }
     const rows = await takeReady(store, tx, query, {
       ...ownedBy(store, request),
       active_key: null,
@@ -50,7 +51,7 @@ export async function takeBatch(store: Store, request: TakeRequest): Promise<Tak
       const fence = row.concurrency_key === null ? nextFence(row, floor) : slotted.get(row)
       return fence === undefined ? [] : [takenOf(store, request, row, fence)]
     })
-    return { runs, seen: rows.length }
+    return { runs, seen: rows.length, last: rows.at(-1) }
   })
 }
 

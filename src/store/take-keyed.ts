@@ -13,7 +13,7 @@ import { ownedBy } from './claim.ts'
 import { counterOf } from './fence.ts'
 import { mustAllMove, readyHolder, type ReadyRow } from './ready-rows.ts'
 import type { Db, Store } from './tables.ts'
-import { headsOfLine, makeReady, park } from './tend-line.ts'
+import { headsOfLine, makeReady, park, readyBehind } from './tend-line.ts'
 import { transitionMany } from './transition-batch.ts'
 
 export interface TakeTerms {
@@ -32,12 +32,13 @@ export async function takeKeyed(store: Store, tx: Db, request: TakeTerms, rows: 
   const counters = await lockFences(store, tx, [...byKey.keys()])
   const active = await activeKeys(store, tx, rows.map((row) => ({ key: row.concurrency_key!, limit: row.concurrency_limit })))
   const heads = await headsOfLine(store, tx, [...byKey.keys()].filter((key) => !active.has(key)))
-  const [slotted, parked, late]: [Slotted[], string[], string[]] = [[], [], []]
+  const [slotted, parked, late, lines]: [Slotted[], string[], string[], string[]] = [[], [], [], []]
   for (const [key, line] of byKey) {
     const head = heads.get(key)
     const mayGo = head === undefined || line.some((row) => row.task_key === head.taskKey) || line.some((row) => row.concurrency_limit > 1)
     if (!mayGo && !head.isReady) late.push(head.taskKey)
     if (!mayGo && head.isReady) continue // Somebody else is about to take the first in line; ours stay where they are.
+    if (mayGo && line.length > 2 && line.every((row) => row.concurrency_limit === 1)) lines.push(key)
     let fence = counters.get(key)!
     for (const row of line) {
       const slot = mayGo ? slotsOf(key, row.concurrency_limit).findIndex((name) => !active.has(name)) : -1
@@ -52,7 +53,7 @@ export async function takeKeyed(store: Store, tx: Db, request: TakeTerms, rows: 
     counters.set(key, fence)
   }
   await makeReady(store, tx, late)
-  await park(store, tx, parked)
+  await park(store, tx, [...parked, ...(await readyBehind(store, tx, lines))])
   await take(store, tx, request, slotted)
   return slotted
 }

@@ -1,5 +1,6 @@
 /** Each task that has runs, with its last endings: a few index probes a task, however long the history. */
 import { sql } from 'kysely'
+import { namesOfRuns } from './run-names.ts'
 import type { Store } from './tables.ts'
 
 export interface TaskPulse {
@@ -8,29 +9,16 @@ export interface TaskPulse {
   readonly lastFailureAt: Date | null
 }
 
-/** In the order of their names. No database but some has an index scan that leaps from name to name, so this leaps itself. */
+/** In the order of their names. */
 export async function* taskPulses(store: Store, only?: string): AsyncGenerator<TaskPulse> {
-  let name = only ?? (await nameAfter(store, ''))
-  while (name !== null) {
-    const { lastSuccessAt, lastFailureAt, next } = await pulseOf(store, name)
-    yield { name, lastSuccessAt, lastFailureAt }
-    name = only === undefined ? next : null
-  }
+  for (const name of only === undefined ? await namesOfRuns(store) : [only]) yield await pulseOf(store, name)
 }
 
-async function nameAfter(store: Store, name: string): Promise<string | null> {
-  const row = await store.db.selectFrom('task_runs').select('task_name').where('task_name', '>', name).orderBy('task_name').limit(1).executeTakeFirst()
-  return row?.task_name ?? null
-}
-
-async function pulseOf(store: Store, name: string): Promise<{ lastSuccessAt: Date | null; lastFailureAt: Date | null; next: string | null }> {
+async function pulseOf(store: Store, name: string): Promise<TaskPulse> {
   const runs = store.table('task_runs')
   const last = (status: string) => sql`(select finished_at from ${runs} where task_name = ${name} and status = ${sql.lit(status)} order by finished_at desc limit 1)`
-  const { rows } = await sql<{ success: unknown; failure: unknown; next: string | null }>`
-    select ${last('completed')} as success, ${last('failed')} as failure,
-      (select task_name from ${runs} where task_name > ${name} order by task_name limit 1) as next`.execute(store.db)
-  const [row] = rows
-  return { lastSuccessAt: store.readInstant(row!.success), lastFailureAt: store.readInstant(row!.failure), next: row!.next }
+  const { rows } = await sql<{ success: unknown; failure: unknown }>`select ${last('completed')} as success, ${last('failed')} as failure`.execute(store.db)
+  return { name, lastSuccessAt: store.readInstant(rows[0]!.success), lastFailureAt: store.readInstant(rows[0]!.failure) }
 }
 
 export interface FailedRun {

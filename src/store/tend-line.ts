@@ -31,6 +31,19 @@ export async function makeReady(store: Store, db: Db, taskKeys: readonly string[
   await db.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), taskKeys)).where(isStill('pending')).where('due_at', 'is', null).execute()
 }
 
+/** Where several have met a busy key, more stand there: they are parked together, not looked at in claim after claim. */
+const BEHIND = 1000
+
+/** What stands ready behind these keys of limit 1, and nobody has locked; to be called with the fences of the keys locked. */
+export async function readyBehind(store: Store, tx: Db, keys: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  for (const key of keys) {
+    const line = tx.selectFrom('task_runs').select('task_key').where('waiting_key', '=', key).where('ready_queue', 'is not', null).where('concurrency_limit', '=', 1).where(isStill('pending')).orderBy('priority').orderBy('position').limit(BEHIND)
+    found.push(...(await store.skipLocked(line).execute()).map((row) => row.task_key))
+  }
+  return found
+}
+
 /** Out of the index of what is ready, until a run of their key is closed. */
 export async function park(store: Store, db: Db, taskKeys: readonly string[]): Promise<void> {
   if (taskKeys.length === 0) return
@@ -58,7 +71,7 @@ export async function look(store: Store, queues: readonly string[], tasks: reado
   const runs = store.table('task_runs')
   const first = (queue: string) => sql`(select 1 from ${runs} where ready_queue = ${queue} and ${isStill('pending')} and ${store.oneOf(sql`coalesce(task_name, '')`, tasks)} order by priority, position limit 1)`
   const { rows } = await sql<{ ready: number; due: number }>`
-    select coalesce(${sql.join(queues.map(first))}, 0) as ready,
+    select coalesce(${sql.join([...queues.map(first), sql`0`, sql`0`])}) as ready,
       case when (select due_at from ${runs} where due_at is not null order by due_at limit 1) <= ${store.now()} then 1 else 0 end as due`.execute(store.db)
   return { ready: Number(rows[0]!.ready) === 1, due: Number(rows[0]!.due) === 1 }
 }

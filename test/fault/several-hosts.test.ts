@@ -86,7 +86,7 @@ onlyOn('postgres', 'several hosts', (db) => {
     t.after(() => listener.close())
     await once(told, 'listening')
     const heard = once(told, 'mail')
-    await store.announce(store.db, 'mail')
+    await store.announce('mail')
     await heard
   })
 })

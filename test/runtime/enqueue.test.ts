@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Enqueued } from '../../src/index.ts'
+import { cutConnection, interrupted, once } from '../support/failing-store.ts'
 import { eachLedger } from '../support/ledgers.ts'
 import { startWorker } from '../support/workers.ts'
 import { callersOf } from './caller.ts'
@@ -22,6 +23,16 @@ eachLedger('enqueue', (bench) => {
       assert.equal((await bench.store.db.selectFrom('tasks').select('task_name').where('task_name', '=', `${task}-data`).execute()).length, 1)
     })
 
+    it(`in the caller's transaction (kind ${nth + 1}) nothing is written when one far back in the bulk is refused`, async () => {
+      const [ledger, task] = [await bench.open(), bench.task()]
+      const caller = await open(bench.url)
+
+      await assert.rejects(ledger.enqueueMany(task, oneBadOf(2500), { tx: caller.connection }), { code: 'INVALID_OPTION' })
+      await caller.commit()
+
+      assert.deepEqual((await bench.recorded(task)).runs, [])
+    })
+
     it(`what is enqueued in a transaction (kind ${nth + 1}) that is rolled back was never there`, async () => {
       const [ledger, task] = [await bench.open(), bench.task()]
       const caller = await open(bench.url)
@@ -37,8 +48,21 @@ eachLedger('enqueue', (bench) => {
     const [ledger, task] = [await bench.open(), bench.task()]
     await assert.rejects(ledger.enqueueMany(task, [{ key: 'good' }, { key: 'bad', priority: 1.5 }]), { code: 'INVALID_OPTION' })
     await assert.rejects(ledger.enqueueMany(task, [{ key: 'good' }, { key: 'x'.repeat(300) }]), { code: 'INVALID_OPTION' })
+    await assert.rejects(ledger.enqueueMany(task, oneBadOf(2500)), { code: 'INVALID_OPTION' })
     assert.deepEqual((await bench.recorded(task)).runs, [])
   })
+
+  for (const count of [1, 2500]) {
+    it(`${count} without keys whose answer was lost are asked for again, and are there once`, async () => {
+      const task = bench.task()
+      const ledger = bench.ledgerOn(interrupted(bench.store, once(count === 1 ? 'after statement' : 'after transaction', cutConnection)))
+
+      const outcome: Enqueued[] = await ledger.enqueueMany(task, Array.from({ length: count }, () => ({})))
+
+      assert.deepEqual([outcome.length, new Set(outcome.map(({ taskKey }) => taskKey)).size, (await bench.recorded(task)).runs.length], [count, count, count])
+      assert.ok(outcome.every(({ duplicate }) => duplicate))
+    })
+  }
 
   it('three thousand at once are there, in their order, and keys of their own are ordered by time', async () => {
     const [ledger, task] = [await bench.open(), bench.task()]
@@ -81,3 +105,8 @@ eachLedger('enqueue', (bench) => {
     assert.ok(statements <= 12, `${statements} statements in 8 intervals of 150 to 250 ms`)
   })
 })
+
+/** The last but one is refused. */
+function oneBadOf(count: number): { priority?: number }[] {
+  return Array.from({ length: count }, (_, nth) => (nth === count - 2 ? { priority: 1.5 } : {}))
+}

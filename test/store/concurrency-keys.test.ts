@@ -41,6 +41,25 @@ eachLedger('concurrency keys', (bench) => {
     assert.equal((await bench.row(second[0]!.taskKey))['active_key'], `${task}-k#2`)
   })
 
+  it('a long line behind one key is parked together, and still goes in its order', async () => {
+    const task = bench.task()
+    await enqueue(bench.store, task, Array.from({ length: 60 }, (_, nth) => ({ label: String(nth), concurrencyKey: `${task}-k` })))
+    const isReady = async () => (await bench.recorded(task)).runs.filter((run) => run['ready_queue'] !== null).length
+
+    const [first] = await take(bench.store, task, 5)
+    assert.equal(await isReady(), 0, 'not five a claim')
+    await done([first!])
+    assert.equal(await isReady(), 1)
+
+    const order = labels([first!])
+    for (let nth = 1; nth < 60; nth++) {
+      const [run] = await take(bench.store, task, 5)
+      order.push(...labels([run!]))
+      await done([run!])
+    }
+    assert.deepEqual(order, Array.from({ length: 60 }, (_, nth) => String(nth)))
+  })
+
   it('a blocked run leaves the index of what is ready once, and others behind it in line are taken', async () => {
     const task = bench.task()
     await enqueue(bench.store, task, [...Array.from({ length: 50 }, (_, nth) => ({ label: `blocked-${nth}`, concurrencyKey: `${task}-k` })), { label: 'free' }])
@@ -75,7 +94,7 @@ eachLedger('concurrency keys', (bench) => {
     await bench.store.statement((db) => db.updateTable('task_runs').set({ status: 'pending', finished_at: null }).where('task_key', '=', `${task}:a`).execute())
     assert.deepEqual(await take(bench.store, task), [])
 
-    for (let cursor = SWEEP_START, rounds = 0; rounds === 0 || cursor.availableAt !== null; rounds++) cursor = (await sweepLine(bench.store, cursor)).next
+    for (let cursor = SWEEP_START, rounds = 0; rounds === 0 || cursor.task !== ''; rounds++) cursor = (await sweepLine(bench.store, cursor)).next
 
     assert.deepEqual(labels(await take(bench.store, task)), ['a'])
   })

@@ -9,6 +9,8 @@ import { heartbeatMany } from '../../src/store/heartbeat-batch.ts'
 import { takeRuns } from '../../src/store/prune.ts'
 import { reap } from '../../src/store/reap.ts'
 import { releaseMany } from '../../src/store/release-batch.ts'
+import type { Place } from '../../src/store/ready-rows.ts'
+import { takeBatch } from '../../src/store/take-batch.ts'
 import { look, promote } from '../../src/store/tend-line.ts'
 import { eachLedger, instance } from '../support/ledgers.ts'
 import { enqueue, labels, take } from '../support/queue.ts'
@@ -22,6 +24,21 @@ eachLedger('batches', (bench) => {
     assert.deepEqual(labels(await take(bench.store, task, 4)), ['x', 'z', 'b', 'a'])
     assert.deepEqual(labels(await take(bench.store, task)), ['0', 'y'])
     assert.deepEqual(await take(bench.store, task), [])
+  })
+
+  it('a claim that goes on where the last one ended sees nothing in front of it, and says where it ended itself', async () => {
+    const task = bench.task()
+    const claim = (limit: number, after?: Place) => takeBatch(bench.store, { queue: task, tasks: [task], limit, after, leaseSeconds: 60, instance: instance() })
+    await enqueue(bench.store, task, ['a', 'b', 'c', 'd', 'e'].map((label) => ({ label, priority: 1 })))
+    const first = await claim(2)
+    await releaseMany(bench.store, first.runs)
+    await enqueue(bench.store, task, [{ label: 'better' }])
+
+    const second = await claim(2, first.last)
+    const third = await claim(2, second.last)
+
+    assert.deepEqual([first, second, third].map(({ runs, seen }) => [labels(runs).join(''), seen]), [['ab', 2], ['cd', 2], ['e', 1]])
+    assert.deepEqual(labels((await claim(9)).runs), ['better', 'a', 'b'])
   })
 
   it('in bulk too a key that is there is a duplicate, left as it is', async () => {

@@ -10,7 +10,8 @@ export async function enqueue(store: Store, task: string, runs: readonly (Partia
   const rows = runs.map(({ label, ...more }): NewRun => ({
     taskKey: `${task}:${label}`, task, queue: task, priority: 0, availableAt: null, concurrencyKey: null, concurrencyLimit: 1, maxAttempts: 3, backoffSeconds: 10, timeoutSeconds: null, payload: null, ...more,
   }))
-  return [...(await store.transaction((tx) => insertRuns(store, tx, rows)))]
+  const there = await store.transaction((tx) => insertRuns(store, tx, rows))
+  return rows.flatMap(({ taskKey }) => (there.includes(taskKey) ? [] : [taskKey]))
 }
 
 export async function take(store: Store, task: string, limit = 100, by: Instance = instance()): Promise<TakenRun[]> {

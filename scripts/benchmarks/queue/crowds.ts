@@ -4,8 +4,6 @@ import pg from 'pg'
 
 export type Crowd = 'completed' | 'future' | 'blocked' | 'keys'
 
-const SIZE = Number(process.env['RUNLEDGER_BENCH_CROWD'] ?? 1)
-
 /** How many rows, and what is in them beside a key; `n` is the row's number. */
 const CROWDS: Record<Crowd, readonly { readonly rows: number; readonly columns: Readonly<Record<string, string>> }[]> = {
   completed: [{ rows: 5_000_000, columns: { status: `'completed'`, finished_at: 'NOW', ...held(), attempt: '1' } }],
@@ -20,16 +18,20 @@ const CROWDS: Record<Crowd, readonly { readonly rows: number; readonly columns: 
   ],
 }
 
+/** Rows of one statement. */
+const AT_ONCE = 100_000
+
 function held(): Record<string, string> {
   return { instance_id: `'crowd'`, host: `'elsewhere'`, lease_seconds: '86400', started_at: 'NOW', heartbeat_at: 'NOW' }
 }
 
-export async function fill(url: string, crowd: Crowd): Promise<void> {
+/** @param size a part of all of them */
+export async function fill(url: string, crowd: Crowd, size: number): Promise<void> {
   const db = await open(url)
   for (const [part, { rows, columns }] of CROWDS[crowd].entries()) {
-    const all = { task_key: `concat('crowd-${crowd}-${part}:', n)`, task_name: `'job'`, available_at: 'NOW', created_at: 'NOW', max_attempts: '3', ...columns }
-    const text = `insert into task_runs (${Object.keys(all).join(', ')}) select ${Object.values(all).join(', ')} from ${db.numbers(Math.ceil(rows * SIZE))}`
-    await db.run(text.replaceAll('NOW', db.now).replaceAll('LATER', db.later))
+    const all = { task_key: `concat('job:crowd-${crowd}-${part}-', n)`, task_name: `'job'`, available_at: 'NOW', created_at: 'NOW', max_attempts: '3', ...columns }
+    const into = `insert into task_runs (${Object.keys(all).join(', ')}) select ${Object.values(all).join(', ')}`.replaceAll('NOW', db.now).replaceAll('LATER', db.later)
+    for (let from = 0, count = Math.ceil(rows * size); from < count; from += AT_ONCE) await db.run(`${into} from ${db.numbers(from, Math.min(from + AT_ONCE, count))}`)
   }
   await db.run('analyze' + (url.startsWith('postgres') ? '' : ' table') + ' task_runs')
   await db.end()
@@ -38,7 +40,8 @@ export async function fill(url: string, crowd: Crowd): Promise<void> {
 interface Filler {
   readonly now: string
   readonly later: string
-  numbers(count: number): string
+  /** A table with the numbers after `from` and up to `to`, as `n`. */
+  numbers(from: number, to: number): string
   run(text: string): Promise<unknown>
   end(): Promise<void>
 }
@@ -47,13 +50,13 @@ async function open(url: string): Promise<Filler> {
   if (url.startsWith('postgres')) {
     const client = new pg.Client(url)
     await client.connect()
-    return { now: 'now()', later: `now() + interval '1 year'`, numbers: (count) => `generate_series(1, ${count}) as n`, run: (text) => client.query(text), end: () => client.end() }
+    return { now: 'now()', later: `now() + interval '1 year'`, numbers: (from, to) => `generate_series(${from + 1}, ${to}) as n`, run: (text) => client.query(text), end: () => client.end() }
   }
   const connection = await mysql.createConnection(url)
   await connection.query('set session cte_max_recursion_depth = 10000000').catch(() => connection.query('set session max_recursive_iterations = 10000000'))
   return {
     now: 'utc_timestamp(6)', later: 'utc_timestamp(6) + interval 1 year',
-    numbers: (count) => `(with recursive s as (select 1 as n union all select n + 1 from s where n < ${count}) select n from s) as numbers`,
+    numbers: (from, to) => `(with recursive s as (select ${from + 1} as n union all select n + 1 from s where n < ${to}) select n from s) as numbers`,
     run: (text) => connection.query(text),
     end: () => connection.end(),
   }

@@ -1,6 +1,8 @@
-/** This project: its defaults, or the concurrency that its fastest rival is measured with. */
-import { openLedger, type Ledger, type Worker } from '../../../src/index.ts'
+/** This project, as it is shipped: its defaults, or the concurrency that its fastest rival is measured with. */
+import type { Ledger, Worker } from '../../../src/index.ts'
 import type { Side } from './side.ts'
+
+const { openLedger } = (await import(new URL('../../../dist/src/index.js', import.meta.url).href)) as typeof import('../../../src/index.ts')
 
 export function runledger(mode: string, url: string): Side {
   let ledger: Ledger

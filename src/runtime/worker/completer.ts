@@ -8,7 +8,7 @@ import { RECORDING_PATIENCE_MS, settle } from '../settle.ts'
 import type { Health } from './health.ts'
 
 /** One whose result the database refuses would otherwise take the others with it. */
-const MOST_A_GROUP = 500
+const MOST_A_GROUP = 2000
 
 export interface Completion extends DoneRun {
   /** @param recorded false when the run was not ours any more, or could not be recorded at all (then with the error) */

@@ -52,7 +52,7 @@ export class FetchLoop {
     let more = true
     while (!this.#stopped) {
       try {
-        if (monotonicMs() >= this.#nextLookAt) more = (await this.#look()) || more
+        if (monotonicMs() >= this.#nextLookAt) more = (await this.#look(more)) || more
         const wanted = this.#parts.wanted()
         if (more && wanted > 0) more = await this.#fetch(wanted)
         else if (more) await this.room.wait(this.#untilLook)
@@ -78,12 +78,13 @@ export class FetchLoop {
     return Math.max(0, this.#nextLookAt - monotonicMs())
   }
 
-  async #look(): Promise<boolean> {
+  /** @param known there is something to fetch: that is not asked for then */
+  async #look(known: boolean): Promise<boolean> {
     const { store, health, queues, tasks, pollMs } = this.#parts
     const isToTend = monotonicMs() >= this.#nextTendAt
     if (isToTend) await health.ask(() => probeWrite(store))
     await this.#parts.onInterval()
-    const { ready, due } = await health.ask(() => look(store, queues, tasks), 'read')
+    const { ready, due } = await health.ask(() => look(store, known ? [] : queues, tasks), 'read')
     const promoted = due ? await health.ask(() => promote(store), 'read') : 0
     const now = monotonicMs()
     this.#nextLookAt = now + (promoted > 0 ? 0 : jittered(pollMs))

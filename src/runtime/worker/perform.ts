@@ -34,7 +34,7 @@ export type PerformEnd = 'over' | 'abandoned'
 export async function perform(run: WorkRun, performance: Performance): Promise<PerformEnd> {
   const { tell } = performance
   tell({ event: 'started', run })
-  const input = await readPayload(run, performance.schema)
+  const input = performance.schema ? await validPayload(run, performance.schema) : readPayload(run)
   if ('problem' in input) return await recordFailure(run, tell, 'error', new Error(`the payload was refused: ${input.problem}`), true)
   const end = await workUntil(run, input.value, performance)
   if (run.isClosedByHandler) run.close()
@@ -47,13 +47,24 @@ export async function perform(run: WorkRun, performance: Performance): Promise<P
   return end.abandoned ? 'abandoned' : 'over'
 }
 
-async function readPayload(run: WorkRun, schema: StandardSchema | undefined): Promise<{ readonly value: unknown } | { readonly problem: string }> {
+type Input = { readonly value: unknown } | { readonly problem: string }
+
+function readPayload(run: WorkRun): Input {
   try {
-    const value = jsonValue(run.taken.payload)
-    return schema ? await validate(schema, value) : { value }
+    return { value: jsonValue(run.taken.payload) }
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) }
+    return { problem: problemOf(error) }
   }
+}
+
+async function validPayload(run: WorkRun, schema: StandardSchema): Promise<Input> {
+  const read = readPayload(run)
+  if ('problem' in read) return read
+  return validate(schema, read.value).catch((error: unknown) => ({ problem: problemOf(error) }))
+}
+
+function problemOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 type HandlerEnd = { readonly abandoned: boolean } & (
@@ -67,30 +78,37 @@ type HandlerEnd = { readonly abandoned: boolean } & (
 async function workUntil(run: WorkRun, payload: unknown, { handler, timeoutMs, graceMs }: Performance): Promise<HandlerEnd> {
   const { timeoutSeconds } = run.taken
   const limitMs = timeoutSeconds === null ? timeoutMs : timeoutSeconds * 1000
-  const work = start(handler, payload, run)
   const timeIsOver = limitMs === null ? null : new Error(`the run's time of ${limitMs} ms is over`)
   const timer = limitMs === null ? undefined : setTimeout(() => run.stop(timeIsOver!), Math.min(limitMs, LONGEST_TIMER_MS))
-  const end = await Promise.race([work, stopped(run, graceMs)])
+  const end = await endOf(run, payload, handler, graceMs)
   clearTimeout(timer)
-  const told = run.isStopped ? run.signal.reason : null
   const abandoned = end === 'abandoned'
   if (end !== 'abandoned' && end.how === 'returned') return { ...end, abandoned } // Whatever it was told meanwhile: the work is done.
+  const told = run.isStopped ? run.signal.reason : null
   if (told === STOPPING) return { how: 'stopped', abandoned }
   if (told !== null && told === timeIsOver) return { how: 'timeout', timeoutMs: limitMs!, abandoned }
   return end === 'abandoned' ? { how: 'thrown', error: told, abandoned } : { ...end, abandoned }
 }
 
-async function start(handler: Handler, payload: unknown, run: WorkRun): Promise<{ readonly how: 'returned'; readonly value: unknown } | { readonly how: 'thrown'; readonly error: unknown }> {
-  try {
-    return { how: 'returned', value: await handler(payload, run) }
-  } catch (error) {
-    return { how: 'thrown', error }
-  }
+type OwnEnd = { readonly how: 'returned'; readonly value: unknown } | { readonly how: 'thrown'; readonly error: unknown }
+
+/** One promise for both ends: with a race of two, half of a short job's time went into it. */
+function endOf(run: WorkRun, payload: unknown, handler: Handler, graceMs: number): Promise<OwnEnd | 'abandoned'> {
+  return new Promise((resolve) => {
+    run.whenStopped(() => setTimeout(resolve, graceMs, 'abandoned').unref())
+    const thrown = (error: unknown) => resolve({ how: 'thrown', error })
+    try {
+      const result = handler(payload, run)
+      if (isThenable(result)) result.then((value) => resolve({ how: 'returned', value }), thrown)
+      else resolve({ how: 'returned', value: result })
+    } catch (error) {
+      thrown(error)
+    }
+  })
 }
 
-async function stopped(run: WorkRun, graceMs: number): Promise<'abandoned'> {
-  await run.whenStopped
-  return new Promise((resolve) => setTimeout(resolve, graceMs, 'abandoned').unref())
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
 }
 
 function complete(run: WorkRun, value: unknown, { completer, tell }: Performance): void {
@@ -101,7 +119,8 @@ function complete(run: WorkRun, value: unknown, { completer, tell }: Performance
     else tell({ event: 'lost', run, error: error ?? new LedgerError('LEASE_LOST', `${run.taskKey} attempt ${run.attempt} is not held by this worker any more; nothing was recorded`, { taskKey: run.taskKey, attempt: run.attempt, fence: run.fence }) })
     run.close(true)
   }
-  completer.add({ ...run.taken, result: 'problem' in json ? null : json.text, closed })
+  const { taskKey, instanceId, attempt, fence, concurrencyKey } = run.taken
+  completer.add({ taskKey, instanceId, attempt, fence, concurrencyKey, result: 'problem' in json ? null : json.text, closed })
 }
 
 /** After claim.transaction or completeIn: a COMMIT of the caller's that failed leaves the run uncompleted. */

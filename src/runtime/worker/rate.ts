@@ -2,7 +2,7 @@
 import { monotonicMs } from '../heart.ts'
 
 /** More than a statement's worth helps nobody. */
-export const MOST_PREFETCHED = 1000
+export const MOST_PREFETCHED = 2000
 /** A second of work: a crash, or a job that turns out slow, holds no more than that. */
 const AHEAD_MS = 1_000
 /** What is older counts half. */

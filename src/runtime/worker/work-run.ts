@@ -35,6 +35,8 @@ export class WorkRun {
   readonly maxAttempts: number
   /** Grows with each claim in its scope: a protected resource refuses the smaller one. */
   readonly fence: bigint
+  /** @internal */
+  readonly name: string
   readonly #taken: TakenRun
   readonly #scene: WorkScene
   readonly #claimedAt: number
@@ -43,7 +45,7 @@ export class WorkRun {
   #heart: HeartEvents | undefined
   #lost: LossReason | null = null
   #withData = false
-  #stopped: PromiseWithResolvers<void> | undefined
+  #stopped: () => void = () => {}
   readonly #onClose: OnClose
 
   constructor(taken: TakenRun, scene: WorkScene, claimedAt: number, onClose: OnClose) {
@@ -54,6 +56,7 @@ export class WorkRun {
     this.attempt = taken.attempt
     this.maxAttempts = taken.maxAttempts
     this.fence = taken.fence
+    this.name = nameOf(taken)
     this.#taken = taken
     this.#scene = scene
     this.#claimedAt = claimedAt
@@ -137,11 +140,6 @@ export class WorkRun {
   }
 
   /** @internal */
-  get name(): string {
-    return nameOf(this.#taken)
-  }
-
-  /** @internal */
   get isLost(): boolean {
     return this.#lost !== null
   }
@@ -170,7 +168,7 @@ export class WorkRun {
   stop(reason: Error): void {
     this.#abort ??= new AbortController()
     this.#abort.abort(reason)
-    this.#stopped?.resolve()
+    this.#stopped()
   }
 
   /** @internal */
@@ -178,11 +176,10 @@ export class WorkRun {
     return this.#abort?.signal.aborted ?? false
   }
 
-  /** @internal Resolves when the handler has been told to stop. */
-  get whenStopped(): Promise<void> {
-    this.#stopped ??= Promise.withResolvers()
-    if (this.isStopped) this.#stopped.resolve()
-    return this.#stopped.promise
+  /** @internal Calls it when the handler has been told to stop. */
+  whenStopped(stopped: () => void): void {
+    this.#stopped = stopped
+    if (this.isStopped) stopped()
   }
 
   /** @internal It is over, and recorded if it could be: nobody renews it any more. */

@@ -8,6 +8,7 @@ import type { ReapedRun } from '../../store/reap.ts'
 import { reapGone } from '../../store/reap-gone.ts'
 import { releaseMany } from '../../store/release-batch.ts'
 import { heldRuns } from '../../store/held-runs.ts'
+import type { Place } from '../../store/ready-rows.ts'
 import type { Store } from '../../store/tables.ts'
 import { takeBatch } from '../../store/take-batch.ts'
 import { freeKeys } from '../../store/complete-batch.ts'
@@ -21,7 +22,7 @@ import { Completer } from './completer.ts'
 import type { Tell, WorkerEvent } from './events.ts'
 import { FetchLoop } from './fetch.ts'
 import { Health, type WorkerStatus } from './health.ts'
-import { perform, type Handler, type PerformEnd } from './perform.ts'
+import { perform, type Handler, type PerformEnd, type Performance } from './perform.ts'
 import { Slots } from './slots.ts'
 import { STOPPING, WorkRun } from './work-run.ts'
 
@@ -51,7 +52,6 @@ export interface WorkerParts {
 
 /** What is done when the worker stops has this long to be recorded. */
 const RECORDING_MS = 10_000
-
 /** After the heartbeats have ended as a whole. */
 const PAUSE_MS = 5_000
 
@@ -63,9 +63,12 @@ export class Worker {
   readonly #loop: FetchLoop
   readonly #group: PulseGroup
   readonly #listener: Listener
+  /** How far the last claim of a queue went: the next goes on there, not past all that was taken and that a snapshot keeps in the index. */
+  readonly #places = new Map<string, Place>()
   readonly #held = new Map<string, WorkRun>()
   /** Names of runs that were lost, and whose rows may still be ours. */
   #lost = new Set<string>()
+  readonly #performances: ReadonlyMap<string, Performance>
   readonly #running: Promise<void>
   #stopping: Promise<void> | undefined
   #hurry: () => void = () => {}
@@ -81,6 +84,8 @@ export class Worker {
     this.#parts = parts
     this.#health = new Health((event, problem) => this.#tell({ event, problem }))
     this.#completer = new Completer(store, this.#health)
+    const { timeoutMs, graceMs } = parts
+    this.#performances = new Map([...parts.handlers].map(([task, work]) => [task, { ...work, timeoutMs, graceMs, completer: this.#completer, tell: (event) => this.#tell(event) }]))
     this.#slots = new Slots({ concurrency: parts.concurrency, perform: (run) => this.#perform(run), unrecorded: () => this.#completer.unrecorded, roomMade: () => this.#loop.room.hint() })
     this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), cancelled: (names) => this.#each(names, (run) => run.cancel()), lost: (names, reason) => this.#lose(names, reason), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
     this.#loop = new FetchLoop({
@@ -90,7 +95,7 @@ export class Worker {
       pollMs: parts.pollMs,
       wanted: () => (monotonicMs() < this.#pausedUntil ? 0 : this.#slots.wanted),
       take: (queue, limit) => this.#take(queue, limit),
-      onInterval: () => this.#giveBackStale(),
+      onInterval: () => this.#onInterval(),
       reap: () => this.#reap(),
     })
     this.#listener = store.listen((queue) => (queue === null || queues.includes(queue)) && this.#loop.work.hint())
@@ -142,23 +147,25 @@ export class Worker {
     if (this.#unsure) await this.#health.ask(() => this.#giveBackUnseen())
     const claimedAt = monotonicMs()
     this.#unsure = true
-    const { runs, seen } = await this.#health.ask(() => takeBatch(store, { queue, limit, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }), 'read')
+    const after = this.#places.get(queue)
+    const { runs, seen, last } = await this.#health.ask(() => takeBatch(store, { queue, limit, after, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }), 'read')
     this.#unsure = false
-    if (runs.length === 0) return seen === limit
+    const more = seen === limit || after !== undefined
+    this.#places.delete(queue)
+    if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
+    if (runs.length === 0) return more
     const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
     for (const run of taken) this.#held.set(run.name, run)
     this.#group.hold(taken.map((run) => ({ of: holderOf(run), claimedAt })))
     if (this.#stopping) await this.#giveBack(taken)
     else this.#slots.add(taken)
-    return seen === limit
+    return more
   }
 
   async #perform(run: WorkRun): Promise<PerformEnd> {
-    const { handlers, timeoutMs, graceMs } = this.#parts
-    const { handler, schema } = handlers.get(run.task)!
     try {
-      return await perform(run, { handler, schema, timeoutMs, completer: this.#completer, tell: (event) => this.#tell(event), graceMs })
+      return await perform(run, this.#performances.get(run.task)!)
     } catch (error) {
       // What became of it could not be recorded at all; its lease runs out, and somebody takes it up.
       this.#tell({ event: 'lost', run, error })
@@ -182,7 +189,8 @@ export class Worker {
     if (await this.#health.ask(() => freeKeys(this.#parts.store, keys), 'read').then(() => true, () => false)) this.#loop.work.hint()
   }
 
-  async #giveBackStale(): Promise<void> {
+  async #onInterval(): Promise<void> {
+    this.#places.clear() // For what has come up in front meanwhile.
     await this.#giveBack(this.#slots.takeStale())
   }
 

@@ -1,6 +1,7 @@
 /** What a handler gets, and what becomes of a run by what it does: completed, tried again, failed for good, given back. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { StandardSchema, WorkRun } from '../../../src/index.ts'
 import { isLedgerError } from '../../../src/model/errors.ts'
 import { eachLedger } from '../../support/ledgers.ts'
@@ -33,6 +34,22 @@ eachLedger('handlers', (bench) => {
       await assert.rejects(ledger.enqueueMany(task, [{ payload: 'good' }, { payload }]), { code: 'INVALID_OPTION' })
     }
     assert.deepEqual((await bench.recorded(task)).runs, [])
+  })
+
+  it('of a long line, a run of better priority that comes late is begun within an interval, not at the end', async (t) => {
+    const [ledger, task] = [await bench.open(), bench.task()]
+    await ledger.enqueueMany(task, Array.from({ length: 300 }, (_, nth) => ({ key: String(nth), queue: task, priority: 5 })))
+    const begun: string[] = []
+    const { promise: urgentBegun, resolve } = Promise.withResolvers<void>()
+
+    await startWorker(t, ledger, { queues: [task], concurrency: 1, handlers: { [task]: async (_payload: unknown, run: WorkRun) => {
+      if (begun.push(run.taskKey) === 1) await ledger.enqueue(task, { key: 'urgent', queue: task })
+      if (run.taskKey === `${task}:urgent`) resolve()
+      await sleep(10)
+    } } })
+    await urgentBegun
+
+    assert.ok(begun.length < 290, `it was the ${begun.length}th`)
   })
 
   it('a handler that throws is tried again after the backoff, and after its last attempt the run has failed', async (t) => {
