@@ -7,13 +7,9 @@ import type { Instance } from '../../model/run.ts'
 import type { ReapedRun } from '../../store/reap.ts'
 import { reapGone } from '../../store/reap-gone.ts'
 import { releaseMany } from '../../store/release-batch.ts'
-import { heldRuns } from '../../store/held-runs.ts'
-import type { Place } from '../../store/ready-rows.ts'
 import type { Store } from '../../store/tables.ts'
-import { takeBatch } from '../../store/take-batch.ts'
 import { freeKeys } from '../../store/complete-batch.ts'
 import { isDead } from '../acquire.ts'
-import { nameOf } from '../group-heart.ts'
 import { monotonicMs, type LossReason } from '../heart.ts'
 import type { Observer } from '../observer.ts'
 import type { Pacemaker, PulseGroup } from '../pacemaker.ts'
@@ -24,6 +20,7 @@ import { FetchLoop } from './fetch.ts'
 import { Health, type WorkerStatus } from './health.ts'
 import { perform, type Handler, type PerformEnd, type Performance } from './perform.ts'
 import { Slots } from './slots.ts'
+import { Taker } from './taker.ts'
 import { STOPPING, WorkRun } from './work-run.ts'
 
 export interface WorkerParts {
@@ -60,27 +57,24 @@ export class Worker {
   readonly #health: Health
   readonly #completer: Completer
   readonly #slots: Slots
+  readonly #taker: Taker
   readonly #loop: FetchLoop
   readonly #group: PulseGroup
   readonly #listener: Listener
-  /** How far the last claim of a queue went: the next goes on there, not past all that was taken and that a snapshot keeps in the index. */
-  readonly #places = new Map<string, Place>()
   readonly #held = new Map<string, WorkRun>()
-  /** Names of runs that were lost, and whose rows may still be ours. */
-  #lost = new Set<string>()
   readonly #performances: ReadonlyMap<string, Performance>
   readonly #running: Promise<void>
   #stopping: Promise<void> | undefined
   #hurry: () => void = () => {}
   #isStopped = false
-  #unsure = false
   #pausedUntil = 0
   #completed = 0
   #failed = 0
 
   /** Use ledger.worker. */
   constructor(parts: WorkerParts) {
-    const { store, queues } = parts
+    const { store, queues, instance, lease } = parts
+    const tasks = [...parts.handlers.keys()]
     this.#parts = parts
     this.#health = new Health((event, problem) => this.#tell({ event, problem }))
     this.#completer = new Completer(store, this.#health)
@@ -88,10 +82,10 @@ export class Worker {
     this.#performances = new Map([...parts.handlers].map(([task, work]) => [task, { ...work, timeoutMs, graceMs, completer: this.#completer, tell: (event) => this.#tell(event) }]))
     this.#slots = new Slots({ concurrency: parts.concurrency, perform: (run) => this.#perform(run), unrecorded: () => this.#completer.unrecorded, roomMade: () => this.#loop.room.hint() })
     this.#group = parts.pacemaker.group(parts.lease, { renewed: (names) => this.#each(names, (run) => run.renewed()), cancelled: (names) => this.#each(names, (run) => run.cancel()), lost: (names, reason) => this.#lose(names, reason), missed: (error) => this.#tell({ event: 'heartbeat_missed', error }) }, parts.hungAfterMs)
+    this.#taker = new Taker({ store, health: this.#health, instance, tasks, leaseSeconds: lease.leaseMs / 1000, holds: (name) => this.#held.has(name) })
     this.#loop = new FetchLoop({
-      store, queues,
+      store, queues, tasks,
       health: this.#health,
-      tasks: [...parts.handlers.keys()],
       pollMs: parts.pollMs,
       wanted: () => (monotonicMs() < this.#pausedUntil ? 0 : this.#slots.wanted),
       take: (queue, limit) => this.#take(queue, limit),
@@ -143,16 +137,8 @@ export class Worker {
   }
 
   async #take(queue: string, limit: number): Promise<boolean> {
-    const { store, handlers, lease, instance } = this.#parts
-    if (this.#unsure) await this.#health.ask(() => this.#giveBackUnseen())
-    const claimedAt = monotonicMs()
-    this.#unsure = true
-    const after = this.#places.get(queue)
-    const { runs, seen, last } = await this.#health.ask(() => takeBatch(store, { queue, limit, after, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }), 'read')
-    this.#unsure = false
-    const more = seen === limit || after !== undefined
-    this.#places.delete(queue)
-    if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
+    const { lease, instance } = this.#parts
+    const { runs, claimedAt, more } = await this.#taker.take(queue, limit)
     if (runs.length === 0) return more
     const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
@@ -190,7 +176,7 @@ export class Worker {
   }
 
   async #onInterval(): Promise<void> {
-    this.#places.clear() // For what has come up in front meanwhile.
+    this.#taker.fromTheFront()
     await this.#giveBack(this.#slots.takeStale())
   }
 
@@ -201,16 +187,6 @@ export class Worker {
       this.#close(run, true)
       this.#tell({ event: 'released', run })
     }
-  }
-
-  /** After a claim whose answer was lost: what it took, if it did, is in nobody's hands. */
-  async #giveBackUnseen(): Promise<void> {
-    const { store, instance } = this.#parts
-    const ours = await heldRuns(store, instance.id)
-    // One that was lost here was in our hands, and perhaps begun: that attempt counts, and the lease runs out.
-    const unseen = ours.filter((run) => !this.#held.has(nameOf(run)) && !this.#lost.has(nameOf(run)))
-    this.#lost = new Set(ours.map(nameOf).filter((name) => this.#lost.has(name)))
-    await releaseMany(store, unseen.filter((run) => this.#parts.handlers.has(run.task)))
   }
 
   async #reap(): Promise<void> {
@@ -240,7 +216,7 @@ export class Worker {
   #tell(event: WorkerEvent): void {
     if (event.event === 'completed') this.#completed++
     if (event.event === 'failed') this.#failed++
-    if (event.event === 'lost') this.#lost.add(event.run.name)
+    if (event.event === 'lost') this.#taker.lose(event.run.name)
     if (event.event === 'completed' && !event.run.isWithData) this.#parts.observer.tell('complete', factsOf(event.run))
     this.#parts.tell(event)
   }
