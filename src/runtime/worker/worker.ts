@@ -54,6 +54,8 @@ export interface WorkerParts {
 const RECORDING_MS = 10_000
 /** After the heartbeats have ended as a whole. */
 const PAUSE_MS = 5_000
+/** Of its time a worker spends at most one part in so many on claims from the front of a line. */
+const FRONT_EVERY = 10
 
 export class Worker {
   readonly #parts: WorkerParts
@@ -73,6 +75,7 @@ export class Worker {
   #isStopped = false
   #unsure = false
   #pausedUntil = 0
+  #frontAgainAt = 0
   #completed = 0
   #failed = 0
 
@@ -148,6 +151,7 @@ export class Worker {
     const after = this.#places.get(queue)
     const { runs, seen, last } = await this.#health.ask(() => takeBatch(store, { queue, limit, after, tasks: [...handlers.keys()], leaseSeconds: lease.leaseMs / 1000, instance }))
     this.#unsure = false
+    if (!after) this.#frontAgainAt = monotonicMs() + FRONT_EVERY * (monotonicMs() - claimedAt)
     const more = seen === limit || after !== undefined
     this.#places.delete(queue)
     if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
@@ -155,7 +159,7 @@ export class Worker {
     const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
     for (const run of taken) this.#held.set(run.name, run)
-    this.#group.hold(taken.map((run) => ({ of: holderOf(run), claimedAt })))
+    this.#group.hold(taken.map((run) => ({ of: run.taken, claimedAt })))
     if (this.#stopping) await this.#giveBack(taken)
     else this.#slots.add(taken)
     return more
@@ -188,7 +192,7 @@ export class Worker {
   }
 
   async #onInterval(): Promise<void> {
-    this.#places.clear() // For what has come up in front meanwhile.
+    if (monotonicMs() >= this.#frontAgainAt) this.#places.clear() // For what has come up in front meanwhile.
     await this.#giveBack(this.#slots.takeStale())
   }
 
@@ -238,10 +242,6 @@ export class Worker {
     if (event.event === 'completed' && !event.run.isWithData) this.#parts.observer.tell('complete', factsOf(event.run))
     this.#parts.tell(event)
   }
-}
-
-function holderOf({ taken: { taskKey, instanceId, attempt, fence } }: WorkRun) {
-  return { taskKey, instanceId, attempt, fence }
 }
 
 function factsOf({ task, taskKey, attempt, fence, taken: { instanceId } }: WorkRun) {
