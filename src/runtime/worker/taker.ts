@@ -27,10 +27,14 @@ export interface InHand {
   readonly more: boolean
 }
 
+/** Of its time a worker spends at most one part in so many on claims from the front of a line. */
+const FRONT_EVERY = 10
+
 export class Taker {
   readonly #parts: TakerParts
   /** How far the last claim of a queue went: the next goes on there, not past all that was taken and that a snapshot keeps in the index. */
   readonly #places = new Map<string, Place>()
+  #frontAgainAt = 0
   /** Names of runs that were lost, and whose rows may still be ours. */
   #lost = new Set<string>()
   /** The answer to a claim did not come. */
@@ -48,14 +52,15 @@ export class Taker {
     const after = this.#places.get(queue)
     const { runs, seen, last } = await health.ask(() => takeBatch(store, { queue, limit, after, tasks, leaseSeconds, instance }), 'read')
     this.#unsure = false
+    if (!after) this.#frontAgainAt = monotonicMs() + FRONT_EVERY * (monotonicMs() - claimedAt)
     this.#places.delete(queue)
     if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
     return { runs, claimedAt, more: seen === limit || after !== undefined }
   }
 
-  /** The next claims look from the front of their queues again, for what has come up there meanwhile. */
+  /** Once an interval: the next claims look from the front of their queues again, for what has come up there meanwhile. */
   fromTheFront(): void {
-    this.#places.clear()
+    if (monotonicMs() >= this.#frontAgainAt) this.#places.clear()
   }
 
   /** It was in our hands, and perhaps begun: that attempt counts, and its lease runs out. */

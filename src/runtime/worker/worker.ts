@@ -143,7 +143,7 @@ export class Worker {
     const scene = { store: this.#parts.handlerStore, instance, lease, patienceMs: this.#parts.patienceMs, observer: this.#parts.observer }
     const taken = runs.map((run) => new WorkRun(run, scene, claimedAt, (closed, viaCompleter) => this.#close(closed, viaCompleter)))
     for (const run of taken) this.#held.set(run.name, run)
-    this.#group.hold(taken.map((run) => ({ of: holderOf(run), claimedAt })))
+    this.#group.hold(taken.map((run) => ({ of: run.taken, claimedAt })))
     if (this.#stopping) await this.#giveBack(taken)
     else this.#slots.add(taken)
     return more
@@ -220,10 +220,6 @@ export class Worker {
     if (event.event === 'completed' && !event.run.isWithData) this.#parts.observer.tell('complete', factsOf(event.run))
     this.#parts.tell(event)
   }
-}
-
-function holderOf({ taken: { taskKey, instanceId, attempt, fence } }: WorkRun) {
-  return { taskKey, instanceId, attempt, fence }
 }
 
 function factsOf({ task, taskKey, attempt, fence, taken: { instanceId } }: WorkRun) {
