@@ -95,7 +95,7 @@ eachServerLedger('cut connection', (bench, db) => {
   before(async () => {
     proxy = await faultProxy(bench.url)
     others = await bench.open()
-    ours = await fresh()
+    ours = await opened()
   })
   after(async () => {
     await ours.close()
@@ -134,8 +134,16 @@ eachServerLedger('cut connection', (bench, db) => {
     return openLedger(proxy.url, { heartbeats: 'loop', connectTimeout: 0 })
   }
 
+  /** Its impatience is for the cuts; to be opened at all it may be given several tries. */
+  async function opened(tries = 20): Promise<Ledger> {
+    return fresh().catch((error: unknown) => {
+      if (tries === 1) throw error
+      return opened(tries - 1)
+    })
+  }
+
   async function closedAfter(t: TestContext): Promise<Ledger> {
-    const ledger = await fresh()
+    const ledger = await opened()
     t.after(() => ledger.close())
     return ledger
   }
