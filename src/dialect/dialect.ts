@@ -37,6 +37,14 @@ export interface Listener {
 }
 
 /** What a queue needs beside the rest: many rows at a time, and hints. */
+export interface DistinctAfter {
+  readonly table: string
+  readonly column: string
+  readonly after: string
+  /** As many at most. */
+  readonly limit: number
+}
+
 export interface BatchVerbs<Tables = unknown> {
   /**
    * Inserts those of many rows whose primary key is not there yet, in one statement where the database can. A key that
@@ -50,6 +58,8 @@ export interface BatchVerbs<Tables = unknown> {
    * @returns all that were selected, as they were before; and how many were updated
    */
   updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
+  /** The distinct values of an indexed column of texts that come after one, in order: however many rows share a value, about one step each. */
+  distinctAfter(db: Kysely<Tables>, of: DistinctAfter): Promise<string[]>
   /** Selected in a transaction, it has the statements after it read by indexes, in their order: a queue changes faster than any statistics of it. */
   readonly trustIndexes: RawBuilder<unknown>
   /** The rows, locked until the transaction ends, after whoever has them locked now. */

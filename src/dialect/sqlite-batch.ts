@@ -1,12 +1,14 @@
 /** What SQLite does its own way with many rows at a time. */
 import { sql, type Kysely } from 'kysely'
 import { asTable, type AbsentRows } from './absent-rows.ts'
+import { distinctAfter } from './distinct-after.ts'
 import type { BatchVerbs, Dialect, Selected, SelectedUpdate } from './dialect.ts'
 
 export function batchVerbs<Tables>(table: Dialect['table']): BatchVerbs<Tables> {
   return {
     insertAbsent: (on, rows) => insertAbsent(on, table, rows),
     updateSelected: (tx, update) => updateSelected(tx, table, update),
+    distinctAfter: (on, of) => distinctAfter(on, table, of),
     // Differs by necessity: without statistics it takes the index whose columns are compared.
     trustIndexes: sql`1`,
     locked: (query) => query,

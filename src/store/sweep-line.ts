@@ -29,26 +29,12 @@ export interface Swept {
 }
 
 export async function sweepLine(store: Store, { key, task, availableAt }: SweepCursor): Promise<Swept> {
-  const keys = await waitingKeys(store, key)
+  const keys = await store.distinctAfter(store.db, { table: 'task_runs', column: 'waiting_key', after: key, limit: KEYS_A_SWEEP })
   const freed = await headsOfFreeKeys(store, keys)
   const strays = await readStrays(store, { task, availableAt })
   if (freed.length > 0) await store.transaction((tx) => lockFences(store, tx, freed.map((head) => head.key)).then(() => comeForwardAll(store, tx, freed)))
   if (strays.keys.length > 0) await store.statement((db) => db.updateTable('task_runs').set(inLine()).where(store.oneOf(sql.ref('task_key'), strays.keys)).where(isStill('pending')).where('ready_queue', 'is', null).where('waiting_key', 'is', null).where('due_at', 'is', null).execute())
   return { next: { key: keys.length < KEYS_A_SWEEP ? '' : keys.at(-1)!, ...strays.next }, madeReady: freed.length + strays.keys.length }
-}
-
-/** Distinct keys by one index probe each, however many runs wait behind them. */
-async function waitingKeys(store: Store, after: string): Promise<string[]> {
-  const runs = store.table('task_runs')
-  const { rows } = await sql<{ waiting_key: string }>`
-    with recursive k as (
-      select waiting_key, 1 as nth from (select waiting_key from ${runs} where waiting_key > ${after} order by waiting_key limit 1) as first
-      union all
-      select (select w.waiting_key from ${runs} as w where w.waiting_key > k.waiting_key order by w.waiting_key limit 1), nth + 1
-      from k where k.waiting_key is not null and nth < ${sql.lit(KEYS_A_SWEEP)}
-    )
-    select waiting_key from k where waiting_key is not null order by nth`.execute(store.db)
-  return rows.map((row) => row.waiting_key)
 }
 
 /** The heads of keys that have a free slot and nobody ready for it. */
