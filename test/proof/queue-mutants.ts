@@ -13,7 +13,7 @@ export const QUEUE_MUTANTS: readonly Mutant[] = [
   { without: 'the owner in the completion of a batch', breaks: ['holder-only', 'one-run'], worker: LATE, withinMs: 6_000, edits: [['store/transition-batch.ts', 'if (of.every((one) => one.attempt === attempt && one.fence === fence)) return', 'if (attempt) return keys\n  return'], ['store/transition-batch.ts', "${from === 'processing' ? sql`and instance_id = ${of[0]!.instanceId}` : sql``}", '']] },
   { without: 'counting the attempt in the take', breaks: ['attempts'], worker: DYING, edits: [['store/take-batch.ts', 'attempt: sql`attempt + 1`', `attempt: sql\`${ATTEMPT}\``], ['store/take-batch.ts', 'attempt: row.attempt + 1', 'attempt: Math.max(row.attempt, 1)'], ['store/take-keyed.ts', 'attempt: sql<number>`attempt + 1`', `attempt: sql<number>\`${ATTEMPT}\``]] },
   { without: 'the commit before a completion is acknowledged', breaks: ['durable', 'one-run'], worker: DYING, edits: [['runtime/worker/completer.ts', 'const lost = await settle(', 'for (const one of group) one.closed(true)\n      const lost = await settle(']] },
-  { without: 'the commit of an enqueue', breaks: ['durable'], withinMs: 4_000, edits: [['runtime/enqueue.ts', 'const added = await settle(store,', 'const added = Math.random() < 0.2 ? new Set(parts.flat().map((run) => run.taskKey)) : await settle(store,']] },
+  { without: 'the commit of an enqueue', breaks: ['durable'], withinMs: 4_000, edits: [['runtime/enqueue.ts', 'const there = await settle(store,', 'const there = Math.random() < 0.2 ? new Set<string>() : await settle(store,']] },
   { without: 'raising the fence of a concurrency key', breaks: ['fences'], withinMs: 3_000, edits: [['store/take-keyed.ts', 'set({ counter: fence })', 'set({ counter: sql<bigint>`counter` })']] },
 ]
 

@@ -102,10 +102,10 @@ describe('moves', () => {
 
   it('no other code updates a run, but heartbeats, the request to cancel, what prune empties and the place in line, which write nothing but themselves', () => {
     const files = filesWith(/updateTable\(\s*['"`]task_runs/).toSorted()
-    assert.deepEqual(files, ['store/close.ts', 'store/heartbeat-batch.ts', 'store/operate.ts', 'store/prune.ts', 'store/sweep-line.ts', 'store/tend-line.ts', 'store/transition.ts'])
+    assert.deepEqual(files, ['store/close.ts', 'store/heartbeat-batch.ts', 'store/operate.ts', 'store/probe-write.ts', 'store/prune.ts', 'store/sweep-line.ts', 'store/tend-line.ts', 'store/transition.ts'])
     const beat = '.set({ heartbeat_at: store.now() })'
     assert.deepEqual(setsOf('store/close.ts'), [beat])
-    assert.deepEqual(setsOf('store/heartbeat-batch.ts'), [beat])
+    for (const file of ['store/heartbeat-batch.ts', 'store/probe-write.ts']) assert.deepEqual(setsOf(file), [beat], file)
     assert.deepEqual(setsOf('store/prune.ts')[1], ".set({ output_tail: null, result: null, ...(batch.status === 'completed' && { payload: null }) })")
     assert.deepEqual(setsOf('store/operate.ts'), ['.set({ cancel_requested_at: sql`coalesce(cancel_requested_at, ${store.now()})` })'])
     for (const file of ['store/sweep-line.ts', 'store/tend-line.ts']) assert.deepEqual(setsOf(file).filter((set) => set !== '.set(inLine())' && set !== '.set({ ready_queue: null })'), [], file)
