@@ -35,7 +35,7 @@ eachDatabase('claims of scripts', (db) => {
     assert.deepEqual([third.code, json(third)['reason']], [73, 'held'])
     assert.equal(json(await ledger.run(['release'], { env: second.env }))['status'], 'released')
   })
-})
+}, { atOnce: true })
 
 describe('claims of scripts', () => {
   const ledger = embeddedLedger()

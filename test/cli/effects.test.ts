@@ -28,7 +28,7 @@ eachDatabase('effects of scripts', (db) => {
     assert.deepEqual(await ledger.sql(`select status, resolved_by from task_effects where effect_key = 'billing:a#charge'`), [{ status: 'done', resolved_by: 'ada' }])
     assert.equal((await ledger.run(['effects', '--in-doubt'])).stdout, 'no effects\n')
   })
-})
+}, { atOnce: true })
 
 describe('effects of scripts', () => {
   const ledger = embeddedLedger()

@@ -65,4 +65,4 @@ eachDatabase('metrics', (db) => {
     assert.match(nowhere.stderr, /^runledger: .*folder\.prom cannot be written: ENOENT/)
     assert.deepEqual(readdirSync(folder).filter((name) => name.startsWith('kept')), ['kept.prom'])
   })
-})
+}, { atOnce: true })

@@ -84,7 +84,7 @@ eachDatabase('missing and check', (db) => {
       assert.doesNotMatch(stdout, /secret/)
     })
   })
-})
+}, { atOnce: true })
 
 eachDatabase('check of an old schema', (db) => {
   const ledger = ledgerOn(db)
@@ -96,4 +96,4 @@ eachDatabase('check of an old schema', (db) => {
     if (ledger.url.startsWith('sqlite:')) assert.equal(code, 0)
     else assert.deepEqual([code, stdout.split('\n').map((line) => line.replace(/:.*/, ''))], [2, ['runledger CRITICAL', 'CRITICAL schema', '']])
   })
-})
+}, { atOnce: true })

@@ -89,4 +89,4 @@ eachDatabase('runs and show', (db) => {
     const ran = await ledger.run(['runs'], { under: ['bash', '-c', '"$@" | true; exit "${PIPESTATUS[0]}"', 'bash'] })
     assert.deepEqual([ran.code, ran.stderr], [0, ''])
   })
-})
+}, { atOnce: true })

@@ -57,4 +57,4 @@ eachDatabase('tasks', (db) => {
     assert.equal((await ledger.run(['tasks', '--task', 'nobody'])).stdout, 'no tasks\n')
     assert.deepEqual(await json('--task', 'nobody'), [])
   })
-})
+}, { atOnce: true })

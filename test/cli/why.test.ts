@@ -49,7 +49,7 @@ eachDatabase('why', (db) => {
     assert.match(said, /^ {2}\S+ \S+Z {2}paused: [^\n]+ wanted report:next$/m)
     assert.match(said, /^ {2}runledger resume report +let it run again$/m)
   })
-})
+}, { atOnce: true })
 
 describe('why', () => {
   const ledger = embeddedLedger()

@@ -21,4 +21,4 @@ eachServerLedger('killed sessions', (bench, db) => {
     assert.deepEqual([row['status'], row['attempt'], String(row['fence'])], ['completed', 1, fence])
     assert.deepEqual(await bench.outcomes(`${task}:a`), [])
   })
-})
+}, { atOnce: true })

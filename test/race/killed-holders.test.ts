@@ -85,4 +85,4 @@ eachDatabase('killed holders', (db) => {
     }
     assert.deepEqual(await ledger.sql('select sum(attempt) as begun from task_runs'), [{ begun: attempts.length }], 'attempts begun are attempts recorded')
   }
-})
+}, { atOnce: true })
