@@ -135,6 +135,11 @@ export function notBehindPooler(reason: string): string | false {
   return process.env['RUNLEDGER_TEST_POOLED'] !== undefined && `needs the server itself: ${reason}`
 }
 
+/** Whether what tests see of this database is a pooler in front of it. */
+export function isPooled(name: DatabaseName): boolean {
+  return name === 'postgres' && process.env['RUNLEDGER_TEST_POOLED'] !== undefined
+}
+
 /** The same database at the server itself, where RUNLEDGER_TEST_POSTGRES is a pooler in front of it. */
 function pastPooler(url: string): string {
   const server = process.env['RUNLEDGER_TEST_POOLED']
