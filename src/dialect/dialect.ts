@@ -36,7 +36,6 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** What a queue needs beside the rest: many rows at a time, and hints. */
 export interface DistinctAfter {
   readonly table: string
   readonly column: string
@@ -45,6 +44,7 @@ export interface DistinctAfter {
   readonly limit: number
 }
 
+/** What a queue needs beside the rest: many rows at a time, and hints. */
 export interface BatchVerbs<Tables = unknown> {
   /**
    * Inserts those of many rows whose primary key is not there yet, in one statement where the database can. A key that

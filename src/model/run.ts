@@ -91,3 +91,8 @@ export interface Holder {
   readonly attempt: number
   readonly fence: bigint
 }
+
+/** A run of one instance is named by its key and fence: the same key may be taken again after it was lost. */
+export function nameOf({ taskKey, fence }: Pick<Holder, 'taskKey' | 'fence'>): string {
+  return `${fence} ${taskKey}`
+}

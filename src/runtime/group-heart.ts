@@ -5,7 +5,7 @@
  * sent, and a run that could not be renewed for three quarters of its lease is over for us.
  */
 import type { LeaseTerms } from '../model/lease.ts'
-import type { Holder } from '../model/run.ts'
+import { nameOf, type Holder } from '../model/run.ts'
 import type { Beats } from '../store/heartbeat-batch.ts'
 import { monotonicMs, safeUntil, type LossReason } from './heart.ts'
 
@@ -107,9 +107,4 @@ export class GroupHeart {
     this.letGo(names)
     this.#events.lost(names, reason)
   }
-}
-
-/** A run of this process is named by its key and fence: the same key may be taken again after it was lost. */
-export function nameOf({ taskKey, fence }: Pick<Holder, 'taskKey' | 'fence'>): string {
-  return `${fence} ${taskKey}`
 }

@@ -1,6 +1,6 @@
 /** Renews the leases of many runs of one instance in one statement, and says which of them are not ours any more, or are to stop. */
 import { sql } from 'kysely'
-import type { Holder } from '../model/run.ts'
+import { nameOf, type Holder } from '../model/run.ts'
 import { isStill } from './line.ts'
 import type { Store } from './tables.ts'
 import { isOneOf } from './transition-batch.ts'
@@ -29,12 +29,8 @@ export async function heartbeatMany(store: Store, of: readonly Holder[]): Promis
     .where(isStill('processing'))
     .$if(Number(numUpdatedRows) === of.length, (query) => query.where('cancel_requested_at', 'is not', null))
     .execute()
-  const ours = new Map(rows.map((row) => [nameOf(row.task_key, BigInt(row.fence)), Number(row.cancelled) === 1]))
-  const cancelled = new Set(of.filter((holder) => ours.get(nameOf(holder.taskKey, holder.fence)) === true))
+  const ours = new Map(rows.map((row) => [nameOf({ taskKey: row.task_key, fence: BigInt(row.fence) }), Number(row.cancelled) === 1]))
+  const cancelled = new Set(of.filter((holder) => ours.get(nameOf(holder)) === true))
   if (Number(numUpdatedRows) === of.length) return cancelled.size === 0 ? ALL_WELL : { lost: new Set(), cancelled }
-  return { lost: new Set(of.filter(({ taskKey, fence }) => !ours.has(nameOf(taskKey, fence)))), cancelled }
-}
-
-function nameOf(taskKey: string, fence: bigint): string {
-  return `${fence} ${taskKey}`
+  return { lost: new Set(of.filter((holder) => !ours.has(nameOf(holder)))), cancelled }
 }

@@ -60,7 +60,7 @@ export class FetchLoop {
         this.#pauseMs = FIRST_PAUSE_MS
       } catch {
         // Said by its health. Whatever it was, a loop that ended here would leave a process that lives and does nothing.
-        this.#nextLookAt = this.#nextTendAt = 0
+        this.#nextLookAt = this.#nextTendAt = 0 // Whether it can write is what it asks first then.
         await this.work.wait(jittered(this.#pauseMs))
         this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
         more = true

@@ -62,18 +62,21 @@ export class Health {
   }
 
   get problem(): string | null {
-    const { read, write } = this.#problems
-    if (read !== null || write !== null) return read ?? write
+    if (this.#said !== null) return this.#said
     const oldest = Math.min(...[...this.#asked].map(({ at }) => at))
     const waited = monotonicMs() - oldest
     return waited > OVERDUE_MS ? `the database has not answered for ${Math.round(waited / 1000)} s` : null
   }
 
+  get #said(): string | null {
+    return this.#problems.read ?? this.#problems.write
+  }
+
   #say(proved: Proof, problem: string | null): void {
-    const before = this.#problems.read ?? this.#problems.write
+    const before = this.#said
     this.#problems[proved] = problem
     if (proved === 'write' && problem === null) this.#problems.read = null
-    const now = this.#problems.read ?? this.#problems.write
+    const now = this.#said
     const isNews = now === null ? !this.#answered || before !== null : before === null
     this.#answered ||= now === null
     if (isNews) this.#changed(now === null ? 'connected' : 'degraded', now)

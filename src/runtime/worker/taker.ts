@@ -1,11 +1,10 @@
 /** Takes runs out of the queues for a worker, and gives back what it took without hearing of it. */
-import type { Instance } from '../../model/run.ts'
+import { nameOf, type Instance } from '../../model/run.ts'
 import { heldRuns } from '../../store/held-runs.ts'
 import type { Place } from '../../store/ready-rows.ts'
 import { releaseMany } from '../../store/release-batch.ts'
 import type { Store } from '../../store/tables.ts'
 import { takeBatch, type TakenRun } from '../../store/take-batch.ts'
-import { nameOf } from '../group-heart.ts'
 import { monotonicMs } from '../heart.ts'
 import type { Health } from './health.ts'
 
