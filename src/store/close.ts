@@ -43,13 +43,12 @@ export type GivenUp = 'done' | 'stopped' | 'lost'
 
 /** @param retryInSeconds when the next attempt may begin; null when there is to be none */
 export function fail(store: Store, of: Holder, reason: FailureReason, ending: Ending, retryInSeconds: number | null): Promise<GivenUp> {
-  const later = retryInSeconds === null ? undefined : store.plusSeconds(store.now(), sql.lit(retryInSeconds))
-  return giveUp(store, { move: retryInSeconds === null ? 'fail' : 'retry', of, later, reason, ending })
+  return giveUp(store, { move: retryInSeconds === null ? 'fail' : 'retry', of, laterSeconds: retryInSeconds ?? 0, reason, ending })
 }
 
 /** Gives the run back as if it had not been begun: the attempt is not counted. */
 export async function release(store: Store, of: Holder, ending: Ending): Promise<boolean> {
-  return (await giveUp(store, { move: 'release', of, set: { attempt: of.attempt - 1, available_at: store.now() }, ending })) !== 'lost'
+  return (await giveUp(store, { move: 'release', of, set: { attempt: of.attempt - 1 }, ending })) !== 'lost'
 }
 
 /** An operator's cancel comes first, also when the attempt ends before a heartbeat has seen it: the run is not tried again. */

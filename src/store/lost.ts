@@ -24,7 +24,6 @@ export async function closeDead(store: Store, db: Db, run: Dying, error = eviden
     move: exhausted ? 'exhaust' : 'lose',
     of: run,
     onlyIf: run.leaseOver ? sql<boolean>`${leaseIsOver(store)} and ${asSeen}` : asSeen,
-    set: exhausted ? {} : { available_at: store.now() },
     reason: cancelled ? 'cancelled' : 'lost',
     ending: { error },
   })

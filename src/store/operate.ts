@@ -61,7 +61,7 @@ export function redo(store: Store, run: Run, attempts: number, action: Action, b
 }
 
 async function again(store: Store, tx: Db, run: Seen, attempts: number, how: Pick<Transition, 'move' | 'ending' | 'endedAt'>): Promise<Operated<'pending'>> {
-  const moved = await transition(store, tx, { ...how, of: asSeen(run), set: { available_at: store.now(), max_attempts: run.attempt + attempts } })
+  const moved = await transition(store, tx, { ...how, of: asSeen(run), set: { max_attempts: run.attempt + attempts } })
   return moved ? 'pending' : 'moved'
 }
 

@@ -14,7 +14,7 @@ export async function releaseMany(store: Store, held: readonly (Holder & { reado
     await store.transaction(async (tx) => {
       if (keys.length > 0) await lockFences(store, tx, keys)
       // One that is not ours any more is nobody's loss: it was not begun.
-      for (const of of part) await transition(store, tx, { move: 'release', of, set: { attempt: of.attempt - 1, available_at: store.now() }, ending })
+      for (const of of part) await transition(store, tx, { move: 'release', of, set: { attempt: of.attempt - 1 }, ending })
       if (keys.length > 0) await comeForward(store, tx, keys)
     })
   }

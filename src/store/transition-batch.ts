@@ -22,7 +22,7 @@ export interface BatchTransition {
 /** @returns how many moved; fewer than were named: somebody else was first with the others */
 export async function transitionMany(store: Store, db: Db, { move, of, set = {} }: BatchTransition): Promise<number> {
   const { from, to } = MOVES[move]
-  const changes = { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set }
+  const changes = { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(store, to), ...set }
   const { numAffectedRows } = await sql`${store.often}
     update ${store.table('task_runs')} set ${sql.join(Object.entries(changes).map(([name, value]) => sql`${sql.ref(name)} = ${value}`))}
     where ${isOneOf(store, of)} and ${isStill(from)} ${from === 'processing' ? sql`and instance_id = ${of[0]!.instanceId}` : sql``}`.execute(db)
@@ -35,7 +35,7 @@ export async function transitionMany(store: Store, db: Db, { move, of, set = {} 
  */
 export async function takeReady(store: Store, tx: Db, select: NonNullable<ReturnType<typeof readyQuery>>, set: Changes): Promise<ReadyRow[]> {
   const { to } = MOVES.take
-  const { rows, updated } = await store.updateSelected(tx, { table: 'task_runs', select, set: { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(to, undefined), ...set } })
+  const { rows, updated } = await store.updateSelected(tx, { table: 'task_runs', select, set: { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(store, to), ...set } })
   mustAllMove(updated, rows.filter((row) => row.concurrency_key === null))
   return rows
 }

@@ -20,8 +20,8 @@ export interface Transition {
   /** A further condition on the row, such as an expired lease. */
   readonly onlyIf?: RawBuilder<boolean> | undefined
   readonly set?: Changes
-  /** For a move to pending: the run may not be claimed before. */
-  readonly later?: RawBuilder<Date> | undefined
+  /** For a move to pending: the run may not be claimed for so long; at once by default. */
+  readonly laterSeconds?: number | undefined
   readonly reason?: FailureReason
   readonly ending?: Ending
   /** When the attempt ended, where that was before now. */
@@ -29,11 +29,11 @@ export interface Transition {
 }
 
 /** @returns true when the row was ours to move and has moved; false when somebody else was first, and nothing changed */
-export async function transition(store: Store, db: Db, { move, of, onlyIf, set = {}, later, reason, ending = {}, endedAt }: Transition): Promise<boolean> {
+export async function transition(store: Store, db: Db, { move, of, onlyIf, set = {}, laterSeconds, reason, ending = {}, endedAt }: Transition): Promise<boolean> {
   const { from, to, history } = MOVES[move]
   let update = db
     .updateTable('task_runs')
-    .set({ status: to, ...columnsOf(store, to, reason, ending), ...placeInLine(to, later), ...set })
+    .set({ status: to, ...columnsOf(store, to, reason, ending), ...placeInLine(store, to, laterSeconds), ...set })
     .where('task_key', '=', of.taskKey)
     .where('status', '=', from)
     .where('attempt', '=', of.attempt)
@@ -42,7 +42,7 @@ export async function transition(store: Store, db: Db, { move, of, onlyIf, set =
   const { numUpdatedRows } = await update.executeTakeFirstOrThrow()
   if (numUpdatedRows > 1n) throw new LedgerError('INTERNAL', `${move} of ${of.taskKey} moved ${numUpdatedRows} rows; a key has at most one`, { taskKey: of.taskKey })
   if (numUpdatedRows === 0n) return false
-  if (history) await recordAttempt(store, db, of, history, reason ?? null, ending, endedAt ? store.instant(endedAt) : store.now())
+  if (history) await recordAttempt(store, db, of, history, reason ?? null, ending, endedAt ? store.instant(endedAt) : movedAt(store, to, laterSeconds))
   return true
 }
 
@@ -60,9 +60,19 @@ export function columnsOf(store: Store, to: string, reason: FailureReason | unde
   }
 }
 
-export function placeInLine(to: string, later: RawBuilder<Date> | undefined): Changes {
+export function placeInLine(store: Store, to: string, laterSeconds = 0): Changes {
   if (to !== 'pending') return OUT_OF_LINE
-  return later ? { ...dueLater(later), available_at: later } : inLine()
+  const at = laterSeconds === 0 ? store.now() : store.plusSeconds(store.now(), sql.lit(laterSeconds))
+  return { ...(laterSeconds === 0 ? inLine() : dueLater(at)), available_at: at }
+}
+
+/**
+ * When the row that has just moved did so, as it says itself. A clock read again by now would be later than that of whoever
+ * already waits for the concurrency key, whose attempt would seem to have begun before this one ended.
+ */
+function movedAt(store: Store, to: string, laterSeconds = 0): RawBuilder<Date> {
+  if (to !== 'pending') return sql<Date>`finished_at`
+  return laterSeconds === 0 ? sql<Date>`available_at` : store.plusSeconds(sql.ref('available_at'), sql.lit(-laterSeconds))
 }
 
 /** Copies who it was and when from the row that has just moved. */

@@ -6,6 +6,7 @@ import { migrate } from '../../src/runtime/schema.ts'
 import { claim, type Claimed } from '../../src/store/claim.ts'
 import { complete, fail, heartbeat, release } from '../../src/store/close.ts'
 import { readRun } from '../../src/store/read-run.ts'
+import type { Store } from '../../src/store/tables.ts'
 import { eachLedger, instance, nobodyDied, request, type Bench } from '../support/ledgers.ts'
 
 eachLedger('close', (bench) => {
@@ -112,6 +113,20 @@ eachLedger('close', (bench) => {
     assert.deepEqual((await bench.attempts(held.taskKey)).map(({ outcome, attempt, error }) => [outcome, attempt, error]), [['released', 1, 'shutting down']])
   })
 
+  it('an attempt ends in the instant in which its run moved, and not when its line was written: whoever waited for the key began after that', async () => {
+    const ends = []
+    for (const [give, delay] of [[giveBack, 0], [failFor(0), 0], [failFor(0.25), 250], [failFor(null), 0]] as const) {
+      const held = await bench.claim(request(bench.task()))
+      let ticks = 0
+      await give({ ...bench.store, now: () => bench.store.instant(new Date(Date.parse('2126-09-20T10:00:00Z') + 10 * ticks++)) }, held)
+
+      const [row, [line]] = [await bench.row(held.taskKey), await bench.attempts(held.taskKey)]
+      const moved = bench.store.readInstant(row['finished_at'] ?? row['available_at'])!.getTime() - delay
+      ends.push(bench.store.readInstant(line?.['ended_at'])!.getTime() - moved)
+    }
+    assert.deepEqual(ends, [0, 0, 0, 0])
+  })
+
   it('however often it is released, a run keeps all its attempts', async () => {
     const task = bench.task()
     for (let start = 0; start < 4; start++) await release(bench.store, await bench.claim(request(task, 'one', { maxAttempts: 2 })), {})
@@ -147,3 +162,6 @@ eachLedger('close', (bench) => {
 function withDriverFlags({ url, db }: Bench): string {
   return db.name === 'sqlite' ? url : `${url}?flags=-FOUND_ROWS`
 }
+
+const giveBack = (store: Store, held: Claimed) => release(store, held, {})
+const failFor = (seconds: number | null) => (store: Store, held: Claimed) => fail(store, held, 'error', {}, seconds)
