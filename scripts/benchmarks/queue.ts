@@ -7,6 +7,7 @@ import { bare } from './queue/beside-bare.ts'
 import { crowds } from './queue/beside-crowds.ts'
 import { latency, peers } from './queue/beside-peers.ts'
 import { snapshot } from './queue/held-snapshot.ts'
+import { plans } from './queue/plans.ts'
 import { SERVERS, type Server, type Terms } from './queue/place.ts'
 
 /** By name, with the servers it is for. */
@@ -20,6 +21,7 @@ const PARTS: Readonly<Record<string, { readonly on: readonly string[]; readonly 
   keys: { on: ['postgres', 'mariadb'], run: (server, terms) => crowds(server, ['keys'], terms) },
   together: { on: ['postgres', 'mariadb'], run: (server, terms) => crowds(server, ['completed', 'future', 'blocked', 'keys'], terms) },
   snapshot: { on: ['postgres', 'mariadb'], run: snapshot },
+  plans: { on: ['postgres', 'mariadb', 'mysql'], run: plans },
 }
 
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true }, jobs: { type: 'string' }, turns: { type: 'string' }, crowd: { type: 'string' } } })

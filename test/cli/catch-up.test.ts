@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { fieldsOf, ledgerOn, newFolder, sh } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
-
-const HOUR_MS = 3_600_000
+import { awayFromTheHour, hour } from '../support/hour.ts'
 
 eachDatabase('catching up', (db) => {
+  before(awayFromTheHour)
+
   const ledger = ledgerOn(db)
   const folder = newFolder()
   const path = (name: string) => join(folder, name)
   const lines = (name: string) => readFileSync(path(name), 'utf8').split('\n').slice(0, -1)
-  const hour = (back: number) => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - back * HOUR_MS)
   const key = (task: string, back: number) => `${task}:${hour(back).toISOString().slice(0, 16).replace('T', '-')}`
   const exec = (task: string, ...flags: string[]) => ['exec', '--task', task, '--every', '1h', ...flags, ...sh(`echo $RUNLEDGER_TASK_KEY >>${path(task)}`)]
   const set = (task: string, ...flags: string[]) => ledger.run(['tasks', 'set', '--task', task, '--every', '1h', '--since', hour(4).toISOString(), ...flags])

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { ledgerOn, newFolder, run, sh } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
-
-const HOUR_MS = 3_600_000
+import { awayFromTheHour, hour } from '../support/hour.ts'
 
 eachDatabase('missing and check', (db) => {
+  before(awayFromTheHour)
+
   const ledger = ledgerOn(db)
-  const hour = (back: number) => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - back * HOUR_MS)
   const label = (back: number) => hour(back).toISOString().slice(0, 16).replace('T', '-')
   const set = (task: string, ...flags: string[]) => ledger.run(['tasks', 'set', '--task', task, '--every', '1h', '--since', hour(3).toISOString(), ...flags])
   const exec = (task: string, back: number, script: string) => ledger.run(['exec', '--task', task, '--every', '1h', '--at', hour(back).toISOString(), ...sh(script)])

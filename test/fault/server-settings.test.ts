@@ -117,7 +117,7 @@ function readOnlyTests(db: TestServer, url: () => string, setReadOnly: (on: bool
     await until(({ event }) => event === 'connected')
 
     await setReadOnly(true)
-    const { problem } = (await until(({ event }) => event === 'degraded')) as { problem: string }
+    await until((event) => event.event === 'degraded' && /read.?only/i.test(String(event.problem))) // That it was cut off may be said before.
     await sleep(1_000)
     assert.equal(worker.status().state, 'degraded')
     assert.equal(events.filter(({ event }) => event === 'connected').length, 1, 'it stays degraded')
@@ -125,7 +125,6 @@ function readOnlyTests(db: TestServer, url: () => string, setReadOnly: (on: bool
     await ledger.enqueueMany('turns', ['a', 'b', 'c'].map((key) => ({ key, queue: 'turns' })))
     await ended('completed', 3)
 
-    assert.match(problem, /read.?only/i)
     assert.deepEqual([worker.status().state, done.toSorted()], ['connected', ['turns:a', 'turns:b', 'turns:c']])
     assert.deepEqual(await db.admin(`select distinct status, attempt from task_runs where task_name = 'turns'`, url()), [{ status: 'completed', attempt: 1 }])
   })

@@ -1,18 +1,19 @@
 /** Counters are right over pruning, retries and several counters at once, and never fall; gauges say how things are now. */
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { before, it } from 'node:test'
 import type { Measures } from '../../src/index.ts'
 import { every } from '../../src/model/window/schedule.ts'
 import { measure } from '../../src/runtime/measure.ts'
 import { eachLedger, request } from '../support/ledgers.ts'
+import { awayFromTheHour, hour } from '../support/hour.ts'
 import { interrupted } from '../support/failing-store.ts'
 import { pastConflict, pastRun } from '../support/windows.ts'
 
-const HOUR_MS = 3_600_000
 const hourly = every('1h')
 
 eachLedger('measure', (bench) => {
-  const hour = (back: number) => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - back * HOUR_MS)
+  before(awayFromTheHour)
+
   /** What happened until now is settled then. */
   const later = (minutes: number) => bench.openStore({ clock: { offsetMs: minutes * 60_000 } })
 

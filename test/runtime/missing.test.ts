@@ -1,18 +1,19 @@
 /** What should have run and did not, found in the database alone: each window with what became of it. */
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { before, it } from 'node:test'
 import { sql } from 'kysely'
 import { cron, every } from '../../src/model/window/schedule.ts'
 import type { Ledger, MissingFilter } from '../../src/index.ts'
 import { eachLedger } from '../support/ledgers.ts'
+import { awayFromTheHour, hour } from '../support/hour.ts'
 import { pastConflict, pastRun } from '../support/windows.ts'
 
 const HOUR_MS = 3_600_000
 const hourly = every('1h')
 
 eachLedger('missing', (bench) => {
-  /** The beginning of the window so many hours before this hour's. */
-  const hour = (back: number) => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - back * HOUR_MS)
+  before(awayFromTheHour)
+
   const label = (at: Date) => at.toISOString().slice(0, 16).replace('T', '-')
 
   /** Hours ago and what is said of them. */

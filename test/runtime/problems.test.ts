@@ -1,17 +1,19 @@
 /** What a monitoring system is told: each kind of problem, how bad it is, and nothing when all is well. */
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { before, it } from 'node:test'
 import { sql } from 'kysely'
 import type { Ledger, Problem } from '../../src/index.ts'
 import { every } from '../../src/model/window/schedule.ts'
 import { eachLedger } from '../support/ledgers.ts'
+import { awayFromTheHour, hour } from '../support/hour.ts'
 import { pastConflict, pastRun, type Past } from '../support/windows.ts'
 
 const HOUR_MS = 3_600_000
 const hourly = every('1h')
 
 eachLedger('problems', (bench) => {
-  const hour = (back: number) => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - back * HOUR_MS)
+  before(awayFromTheHour)
+
   const label = (at: Date) => at.toISOString().slice(0, 16).replace('T', '-')
   const run = (task: string, back: number, past: Past = {}) => pastRun(bench.store, task, hourly, hour(back), past)
 

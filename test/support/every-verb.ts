@@ -5,6 +5,7 @@ import { every } from '../../src/model/window/schedule.ts'
 import type { LedgerOptions } from '../../src/runtime/ledger-options.ts'
 import { openLedger, type Ledger } from '../../src/runtime/ledger.ts'
 import { migrate, migrationStatus } from '../../src/runtime/schema.ts'
+import { awayFromTheHour } from './hour.ts'
 
 export async function useAll(t: TestContext, url: string): Promise<void> {
   await migrate(url)
@@ -36,6 +37,7 @@ export async function useLedger(t: TestContext, url: string): Promise<void> {
 }
 
 async function tasksOf(ledger: Ledger, later: Ledger): Promise<void> {
+  await awayFromTheHour()
   const launch = { task: 'hourly', window: every('1h') }
   const threeHoursAgo = new Date(Date.now() - 3 * 3_600_000)
   assert.equal(await ledger.tasks.learn(launch), null)

@@ -10,7 +10,7 @@ export type WorkerEvent =
   | { readonly event: 'lost'; readonly run: WorkRun; readonly error: unknown }
   /** Given back unfinished, the attempt not counted. */
   | { readonly event: 'released'; readonly run: WorkRun }
-  /** The database answers again, or does not; `problem` says what is wrong. */
+  /** The database answers again, or does not; `problem` says what is wrong. When that becomes something else, it is `degraded` again. */
   | { readonly event: 'connected' | 'degraded' | 'stopped'; readonly problem: string | null }
   /** A heartbeat failed and is tried again. */
   | { readonly event: 'heartbeat_missed'; readonly error: unknown }

@@ -77,7 +77,7 @@ export class Health {
     this.#problems[proved] = problem
     if (proved === 'write' && problem === null) this.#problems.read = null
     const now = this.#said
-    const isNews = now === null ? !this.#answered || before !== null : before === null
+    const isNews = now === null ? !this.#answered || before !== null : before !== now // Cut off at first, and then read-only.
     this.#answered ||= now === null
     if (isNews) this.#changed(now === null ? 'connected' : 'degraded', now)
   }
