@@ -6,12 +6,14 @@ import { before, it } from 'node:test'
 import { iso, ledgerOn, newFolder, sh } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
 import { parseExposition } from '../support/exposition.ts'
+import { awayFromTheHour } from '../support/hour.ts'
 
 eachDatabase('metrics', (db) => {
   const ledger = ledgerOn(db)
   const folder = newFolder()
 
   before(async () => {
+    await awayFromTheHour()
     await ledger.run(['exec', '--task', 'news', '--every', '1h', '--', 'true'])
     await ledger.run(['exec', '--task', 'news', '--every', '1h', '--', 'true'])
     await ledger.run(['exec', '--task', 'mail', ...sh('exit 3')])
