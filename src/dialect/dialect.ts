@@ -58,6 +58,8 @@ export interface BatchVerbs<Tables = unknown> {
    * @returns all that were selected, as they were before; and how many were updated
    */
   updateSelected<O extends Selected>(tx: Kysely<Tables>, update: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }>
+  /** Whether that is one statement, which commits by itself outside of a transaction. */
+  readonly updatesInOne: boolean
   /** The distinct values of an indexed column of texts that come after one, in order: however many rows share a value, about one step each. */
   distinctAfter(db: Kysely<Tables>, of: DistinctAfter): Promise<string[]>
   /** Selected in a transaction, it has the statements after it read by indexes, in their order: a queue changes faster than any statistics of it. */

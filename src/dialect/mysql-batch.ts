@@ -7,6 +7,7 @@ export function batchVerbs<Tables>(table: Dialect['table'], diagnose: Dialect['d
   return {
     insertAbsent: (on, rows) => insertAbsent(on, table, diagnose, rows),
     updateSelected: (tx, update) => updateSelected(tx, table, update),
+    updatesInOne: false,
     distinctAfter: (on, of) => distinctAfter(on, table, of),
     // Differs by necessity: it looks into the index itself (an index dive) where statistics would be stale.
     trustIndexes: sql`1`,

@@ -8,6 +8,7 @@ export function batchVerbs<Tables>(table: Dialect['table']): BatchVerbs<Tables> 
   return {
     insertAbsent: (on, rows) => insertAbsent(on, table, rows),
     updateSelected: (tx, update) => updateSelected(tx, table, update),
+    updatesInOne: false,
     distinctAfter: (on, of) => distinctAfter(on, table, of),
     // Differs by necessity: without statistics it takes the index whose columns are compared.
     trustIndexes: sql`1`,

@@ -21,12 +21,13 @@ export interface Enqueued {
 
 /**
  * All of them or none: one transaction, of the caller's or our own.
+ * @param hint hears of a queue that has something, once it is committed by us
  * @throws INVALID_OPTION, and nothing is enqueued; DATABASE_UNAVAILABLE
  */
-export async function enqueueAll(store: Store, patienceMs: number, plan: Plan, schema: StandardSchema | undefined, { tx }: EnqueueTerms): Promise<Enqueued[]> {
+export async function enqueueAll(store: Store, patienceMs: number, plan: Plan, schema: StandardSchema | undefined, { tx }: EnqueueTerms, hint: (queue: string) => void): Promise<Enqueued[]> {
   if (tx || schema) plan.finish() // What is refused is refused before anything is written into the caller's transaction.
   if (schema) for (const { payload } of plan.runs) await checkPayload(payload, schema)
-  const there = tx ? await insertAndTell(store, await store.on(tx), plan) : await insertOwn(store, patienceMs, plan)
+  const there = tx ? await insertAndTell(store, await store.on(tx), plan) : await insertOwn(store, patienceMs, plan, hint)
   return plan.taskKeys.map((taskKey, nth) => ({ taskKey, duplicate: there.has(taskKey) || plan.repeats.has(nth) }))
 }
 
@@ -37,12 +38,14 @@ async function insertAndTell(store: Store, db: Db, plan: Plan): Promise<Set<stri
 }
 
 /** Told after the commit: a notification within it would make the commits of all enqueuers wait for each other. */
-async function insertOwn(store: Store, patienceMs: number, plan: Plan): Promise<Set<string>> {
+async function insertOwn(store: Store, patienceMs: number, plan: Plan, hint: (queue: string) => void): Promise<Set<string>> {
   const insert = (uncertain: boolean) => (db: Db) => insertAll(store, db, plan, plan.ownKeys && !uncertain) // Or an earlier try has put them there.
   plan.parts().next() // A bad one among the first is refused before a database is asked for.
   const isOne = plan.runs.length === 1
   const there = await settle(store, patienceMs, (uncertain) => (isOne ? store.statement(insert(uncertain)) : store.transaction(insert(uncertain))))
-  if (there.size < plan.size) for (const queue of plan.queues) await store.announce(queue).catch(() => {}) // A hint: the poll finds the runs.
+  if (there.size === plan.size) return there
+  for (const queue of plan.queues) hint(queue)
+  for (const queue of plan.queues) await store.announce(queue).catch(() => {}) // A hint as well: the poll finds the runs.
   return there
 }
 

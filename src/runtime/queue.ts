@@ -68,7 +68,9 @@ export class Queue<Tasks> {
   async enqueue(task: string, runs: readonly EnqueueOptions[], terms: EnqueueTerms): Promise<Enqueued[]> {
     const { store, patienceMs } = this.#parts
     const plan = new Plan(task, runs)
-    return runs.length === 0 ? [] : enqueueAll(store, patienceMs, plan, this.#schemaOf(task), terms)
+    // The workers of this very process need no database to hear of it.
+    const hint = (queue: string) => this.#workers.forEach((worker) => worker.hint(queue))
+    return runs.length === 0 ? [] : enqueueAll(store, patienceMs, plan, this.#schemaOf(task), terms, hint)
   }
 
   async worker({ handlers, queues = [DEFAULT_QUEUE], concurrency = 10, lease, poll = '1s', timeout, stopTimeout = '30s', grace = '5s', hungAfter = '10m', onEvent = () => {} }: WorkerOptions<Tasks>): Promise<Worker> {

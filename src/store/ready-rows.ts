@@ -54,6 +54,16 @@ export function readyQuery(store: Store, { queue, tasks, limit, after }: ReadyQu
   return query
 }
 
+/** The first of those that nothing bars, each asked for by its key; and the fence that nobody begins below. */
+export function firstQuery(store: Store, { queue, tasks }: Pick<ReadyQuery, 'queue' | 'tasks'>) {
+  const floor = sql<bigint | number | string>`coalesce((select counter from ${store.table('task_fences')} where scope = ${FLOOR_SCOPE}), 0)`
+  // As a value: a database that may join two tables may do it in another order than the line's.
+  const bars = sql`(select task_name as bars, paused_at as paused, pruned_before as pruned from ${store.table('tasks')}) as b`
+  const barred = sql`(select 1 from ${bars} where bars = task_name and (paused is not null or pruned > window_start))`
+  const query = selectReady(store, queue, tasks).select(floor.as('floor')).where(sql<boolean>`coalesce(${barred}, 0) = 0`).limit(1)
+  return { query, floor }
+}
+
 function selectReady(store: Store, queue: string, tasks: readonly string[]) {
   return store.db
     .selectFrom('task_runs')

@@ -3,12 +3,13 @@
  *
  * Runs with a concurrency key are decided one key after the other in store/take-keyed.ts; the others need nobody's leave.
  */
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Holder } from '../model/run.ts'
 import { ownedBy } from './claim.ts'
 import { readBars, readyQuery, type Place, type ReadyQuery, type ReadyRow } from './ready-rows.ts'
 import { takeKeyed, type TakeTerms } from './take-keyed.ts'
 import type { Store } from './tables.ts'
+import type { Changes } from './transition.ts'
 import { takeReady } from './transition-batch.ts'
 
 export interface TakeRequest extends ReadyQuery, TakeTerms {}
@@ -38,13 +39,7 @@ export async function takeBatch(store: Store, request: TakeRequest): Promise<Tak
     const { floor, bars } = await readBars(store, tx, request.tasks)
     const query = readyQuery(store, request, bars)
     if (!query) return { runs: [], seen: 0, last: undefined }
-    const rows = await takeReady(store, tx, query, {
-      ...ownedBy(store, request),
-      active_key: null,
-      attempt: sql`attempt + 1`,
-      // It counts within the run: from its own on, or from the floor that a bump has raised.
-      fence: sql`case when fence < ${floor} then ${floor} else fence end + 1`,
-    })
+    const rows = await takeReady(store, tx, query, taken(store, request, sql`${floor}`))
     const keyed = rows.filter((row) => row.concurrency_key !== null)
     const slotted = new Map((keyed.length === 0 ? [] : await takeKeyed(store, tx, request, keyed)).map(({ row, fence }) => [row, fence]))
     const runs = rows.flatMap((row) => {
@@ -55,12 +50,23 @@ export async function takeBatch(store: Store, request: TakeRequest): Promise<Tak
   })
 }
 
-function nextFence(row: ReadyRow, floor: bigint): bigint {
+/** What changes in the row of a run without a concurrency key. */
+export function taken(store: Store, request: Pick<TakeRequest, 'instance' | 'leaseSeconds'>, floor: RawBuilder<unknown>): Changes {
+  return {
+    ...ownedBy(store, request),
+    active_key: null,
+    attempt: sql`attempt + 1`,
+    // It counts within the run: from its own on, or from the floor that a bump has raised.
+    fence: sql`case when fence < ${floor} then ${floor} else fence end + 1`,
+  }
+}
+
+export function nextFence(row: Pick<ReadyRow, 'fence'>, floor: bigint): bigint {
   const own = BigInt(row.fence)
   return (own < floor ? floor : own) + 1n
 }
 
-function takenOf(store: Store, { instance }: TakeRequest, row: ReadyRow, fence: bigint): TakenRun {
+export function takenOf(store: Store, { instance }: TakeRequest, row: ReadyRow, fence: bigint): TakenRun {
   const [start, end] = [store.readInstant(row.window_start), store.readInstant(row.window_end)]
   return {
     taskKey: row.task_key,

@@ -4,13 +4,13 @@
  * Each row's guard is whole: its key, attempt, fence and state, and its instance where somebody holds it. Rows that do
  * not match are left as they are.
  */
-import { sql, type RawBuilder } from 'kysely'
+import { sql, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import type { Holder } from '../model/run.ts'
 import { MOVES } from '../model/states.ts'
 import { isStill } from './line.ts'
-import { mustAllMove, type ReadyRow, type readyQuery } from './ready-rows.ts'
+import { mustAllMove, type ReadyRow } from './ready-rows.ts'
 import { columnsOf, placeInLine, type Changes } from './transition.ts'
-import type { Db, Store } from './tables.ts'
+import type { Db, Store, Tables } from './tables.ts'
 
 export interface BatchTransition {
   readonly move: 'take' | 'complete'
@@ -33,7 +33,7 @@ export async function transitionMany(store: Store, db: Db, { move, of, set = {} 
  * `take` of the first runs in line that are `mine`: selected, locked and moved, so that the lock is the guard.
  * @returns all that the query selected, as they were before
  */
-export async function takeReady(store: Store, tx: Db, select: NonNullable<ReturnType<typeof readyQuery>>, set: Changes): Promise<ReadyRow[]> {
+export async function takeReady<Row extends ReadyRow>(store: Store, tx: Db, select: SelectQueryBuilder<Tables, never, Row>, set: Changes): Promise<Row[]> {
   const { to } = MOVES.take
   const { rows, updated } = await store.updateSelected(tx, { table: 'task_runs', select, set: { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(store, to), ...set } })
   mustAllMove(updated, rows.filter((row) => row.concurrency_key === null))

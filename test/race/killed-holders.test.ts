@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, it } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bundled } from '../support/bundled.ts'
 import { iso, ledgerOn, newFolder } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
+import { livedElsewhere } from '../support/elsewhere.ts'
 
 const WORKER = 'fixture-worker.ts'
 const WORKERS = 3
@@ -45,12 +46,22 @@ eachDatabase('killed holders', (db) => {
     }
   }
 
-  /** Kills the worker that holds the run just now; every second one looks as if it had lived on another host, so that its lease must run out. */
+  const holder = async () => (await ledger.sql(`select pid, instance_id from task_runs where status = 'processing'`))[0]
+
+  /**
+   * Kills the worker that holds the run just now, and that is stopped first, so that it does not end its work meanwhile; every
+   * second one looks as if it had lived on another host, so that its lease must run out.
+   */
   async function killHolder(posts: readonly Post[], elsewhere: boolean): Promise<boolean> {
-    const [holder] = await ledger.sql(`select pid, instance_id from task_runs where status = 'processing'`)
-    const post = posts.find(({ worker }) => worker.pid === Number(holder?.['pid']))
-    if (post === undefined || holder === undefined) return false
-    if (elsewhere) await ledger.sql(`update task_runs set process_identity = null where instance_id = '${String(holder['instance_id'])}' and status = 'processing'`)
+    const found = await holder()
+    const post = posts.find(({ worker }) => worker.pid === Number(found?.['pid']))
+    if (post === undefined || found === undefined) return false
+    if (elsewhere) await livedElsewhere(ledger.sql, `instance_id = '${String(found['instance_id'])}'`)
+    post.worker.kill('SIGSTOP')
+    if ((await holder())?.['instance_id'] !== found['instance_id']) {
+      post.worker.kill('SIGCONT')
+      return false
+    }
     post.worker.kill('SIGKILL')
     return true
   }
@@ -61,7 +72,8 @@ eachDatabase('killed holders', (db) => {
     const reapers = [1, 2].map(() => ledger.start(t, ['reap', '--every', '200ms']))
     const posts = Array.from({ length: WORKERS }, () => new Post(t, folder))
     const done = Promise.all(posts.map((post) => post.done))
-    for (let kills = 0; kills < KILLS && !(await Promise.race([done.then(() => true), sleep(20 + Math.random() * 100)])); ) if (await killHolder(posts, kills % 2 === 0)) kills++
+    for (let kills = 0; kills < KILLS && !(await Promise.race([done.then(() => true), sleep(5 + Math.random() * 30)])); ) if (await killHolder(posts, kills % 2 === 0)) kills++
+    writeFileSync(join(folder, 'killed'), '')
     await done
     for (const reaper of reapers) reaper.process.kill('SIGTERM')
     await Promise.all(reapers.map(({ end }) => end))

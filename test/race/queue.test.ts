@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openLedger } from '../../src/index.ts'
 import { iso, ledgerOn, newFolder } from '../support/cli.ts'
 import { eachDatabase } from '../support/databases.ts'
+import { livedElsewhere } from '../support/elsewhere.ts'
 
 const WORKER = join(import.meta.dirname, 'fixture-queue-worker.ts')
 const WORKERS = 3
@@ -42,7 +43,7 @@ eachDatabase('killed workers', (db) => {
       await sleep(300)
       const victim = alive.shift()!
       // Every second one looks as if it had lived on another host, so that its leases must run out.
-      if (kills % 2 === 0) await ledger.sql(`update task_runs set process_identity = null where status = 'processing' and pid = ${victim.pid}`)
+      if (kills % 2 === 0) await livedElsewhere(ledger.sql, `pid = ${victim.pid}`)
       victim.kill('SIGKILL')
       alive = [...alive, await start()]
     }

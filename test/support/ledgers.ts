@@ -61,10 +61,10 @@ export class Bench {
     return this.#willClose(await openLedger<Tasks>(this.url, { heartbeats: 'loop', ...options }))
   }
 
-  /** A ledger on a store of the test's making, which goes on sharing the connections of this bench. */
-  ledgerOn(store: Store, { patienceMs = 5000, sawOutage = false, ...options }: LedgerOptions & { patienceMs?: number; sawOutage?: boolean } = {}): Ledger {
-    const shared = { ...store, close: async () => {} }
-    const ledger = new Ledger(shared, new InlinePacemaker(async () => shared), patienceMs, options, sawOutage)
+  /** A ledger on a store of the test's making, which goes on sharing the connections of this bench; its heartbeats go over `beats`. */
+  ledgerOn(store: Store, { patienceMs = 5000, sawOutage = false, beats = store, ...options }: LedgerOptions & { patienceMs?: number; sawOutage?: boolean; beats?: Store } = {}): Ledger {
+    const [shared, beating] = [store, beats].map((one) => ({ ...one, close: async () => {} })) as [Store, Store]
+    const ledger = new Ledger(shared, new InlinePacemaker(async () => beating), patienceMs, options, sawOutage)
     return this.#willClose(ledger)
   }
 

@@ -10,6 +10,7 @@ import { reap } from '../../../src/store/reap.ts'
 import { SWEEP_START, sweepLine } from '../../../src/store/sweep-line.ts'
 import type { Tables } from '../../../src/store/tables.ts'
 import { takeBatch, type TakenRun } from '../../../src/store/take-batch.ts'
+import { takeFirst } from '../../../src/store/take-first.ts'
 import { look, promote } from '../../../src/store/tend-line.ts'
 import { fill } from './crowds.ts'
 import { drop, newLedger, type Server, type Terms } from './place.ts'
@@ -41,6 +42,7 @@ export async function plans(server: Server, { crowd: size }: Terms): Promise<voi
     ['promote', () => promote(store)],
     ['sweep', () => sweepLine(store, SWEEP_START)],
     ['take', () => takeBatch(store, request)],
+    ['take the first', async () => store.updatesInOne && takeFirst(store, request)],
     ['heartbeat', () => heartbeatMany(store, runs)],
     ['complete', () => completeMany(store, done(runs))],
     ['take of keys', () => takeBatch(store, { ...request, queue: 'keyed' })],

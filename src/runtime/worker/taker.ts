@@ -4,7 +4,8 @@ import { heldRuns } from '../../store/held-runs.ts'
 import type { Place } from '../../store/ready-rows.ts'
 import { releaseMany } from '../../store/release-batch.ts'
 import type { Store } from '../../store/tables.ts'
-import { takeBatch, type TakenRun } from '../../store/take-batch.ts'
+import { takeBatch, type TakenRun, type TakeRequest } from '../../store/take-batch.ts'
+import { takeFirst } from '../../store/take-first.ts'
 import { monotonicMs } from '../heart.ts'
 import type { Health } from './health.ts'
 
@@ -18,22 +19,30 @@ export interface TakerParts {
   holds(name: string): boolean
 }
 
-export interface InHand {
+interface Claimed {
   readonly runs: readonly TakenRun[]
-  /** When the claim was sent, by monotonicMs(). */
-  readonly claimedAt: number
   /** Whether there may be more. */
   readonly more: boolean
 }
 
+export interface InHand extends Claimed {
+  /** When the claim was sent, by monotonicMs(). */
+  readonly claimedAt: number
+}
+
 /** Of its time a worker spends at most one part in so many on claims from the front of a line. */
 const FRONT_EVERY = 10
+
+/** Out of a line that was empty so many runs are taken singly, which is the soonest; if there are more, it is no trickle. */
+const SINGLES = 3
 
 export class Taker {
   readonly #parts: TakerParts
   /** How far the last claim of a queue went: the next goes on there, not past all that was taken and that a snapshot keeps in the index. */
   readonly #places = new Map<string, Place>()
   #frontAgainAt = 0
+  /** How many more come singly, by queue. */
+  readonly #singles = new Map<string, number>()
   /** Names of runs that were lost, and whose rows may still be ours. */
   #lost = new Set<string>()
   /** The answer to a claim did not come. */
@@ -44,17 +53,34 @@ export class Taker {
   }
 
   async take(queue: string, limit: number): Promise<InHand> {
-    const { store, health, instance, tasks, leaseSeconds } = this.#parts
+    const { health, instance, tasks, leaseSeconds } = this.#parts
     if (this.#unsure) await health.ask(() => this.#giveBackUnseen())
     const claimedAt = monotonicMs()
     this.#unsure = true
-    const after = this.#places.get(queue)
-    const { runs, seen, last } = await health.ask(() => takeBatch(store, { queue, limit, after, tasks, leaseSeconds, instance }), 'read')
+    const request = { queue, limit, after: this.#places.get(queue), tasks, leaseSeconds, instance }
+    const taken = (await this.#takeSingle(request)) ?? (await this.#takeTogether(request, claimedAt))
     this.#unsure = false
+    return { ...taken, claimedAt }
+  }
+
+  async #takeTogether(request: TakeRequest, claimedAt: number): Promise<Claimed> {
+    const { queue, limit, after } = request
+    const { runs, seen, last } = await this.#parts.health.ask(() => takeBatch(this.#parts.store, request), 'read')
     if (!after) this.#frontAgainAt = monotonicMs() + FRONT_EVERY * (monotonicMs() - claimedAt)
     this.#places.delete(queue)
     if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
-    return { runs, claimedAt, more: seen === limit || after !== undefined }
+    if (seen < limit && runs.every((run) => run.concurrencyKey === null)) this.#singles.set(queue, SINGLES)
+    return { runs, more: seen === limit || after !== undefined }
+  }
+
+  /** @returns null when the next of this queue are to be taken together */
+  async #takeSingle(request: TakeRequest): Promise<Claimed | null> {
+    const { store, health } = this.#parts
+    const left = this.#singles.get(request.queue) ?? 0
+    if (left === 0 || request.after || !store.updatesInOne) return null
+    const taken = await health.ask(() => takeFirst(store, request), 'read')
+    this.#singles.set(request.queue, taken === null ? 0 : taken.seen === 0 ? SINGLES : left - 1)
+    return taken && { runs: taken.runs, more: taken.seen === 1 }
   }
 
   /** Once an interval: the next claims look from the front of their queues again, for what has come up there meanwhile. */

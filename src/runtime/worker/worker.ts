@@ -92,7 +92,7 @@ export class Worker {
       onInterval: () => this.#onInterval(),
       reap: () => this.#reap(),
     })
-    this.#listener = store.listen((queue) => (queue === null || queues.includes(queue)) && this.#loop.work.hint())
+    this.#listener = store.listen((queue) => this.hint(queue))
     this.#running = this.#loop.run()
   }
 
@@ -106,6 +106,11 @@ export class Worker {
     const state = this.#isStopped ? 'stopped' : this.#stopping ? 'stopping' : this.#health.state
     const { abandoned, queued, active } = this.#slots
     return { state, problem: this.#health.problem, active: active.size, queued, unrecorded: this.#completer.unrecorded, abandoned, completed: this.#completed, failed: this.#failed }
+  }
+
+  /** There may be something in this queue; null: in any. */
+  hint(queue: string | null): void {
+    if (queue === null || this.#parts.queues.includes(queue)) this.#loop.work.hint()
   }
 
   /**

@@ -36,6 +36,19 @@ eachLedger('handlers', (bench) => {
     assert.deepEqual((await bench.recorded(task)).runs, [])
   })
 
+  it('what is enqueued in its own process a worker begins at once, however seldom it polls: single runs, one with a concurrency key, and many', async (t) => {
+    const [ledger, task] = [await bench.open(), bench.task()]
+    const { ended, until } = await startWorker(t, ledger, { queues: [task], poll: '1h', handlers: { [task]: () => {} } })
+    await until(({ event }) => event === 'connected')
+
+    for (const [nth, concurrencyKey] of [undefined, undefined, `${task}-k`, undefined].entries()) {
+      await ledger.enqueue(task, { queue: task, concurrencyKey })
+      await ended('completed', nth + 1)
+    }
+    await ledger.enqueueMany(task, Array.from({ length: 40 }, () => ({ queue: task })))
+    await ended('completed', 44)
+  })
+
   it('of a long line, a run of better priority that comes late is begun within an interval, not at the end', async (t) => {
     const [ledger, task] = [await bench.open(), bench.task()]
     await ledger.enqueueMany(task, Array.from({ length: 300 }, (_, nth) => ({ key: String(nth), queue: task, priority: 5 })))

@@ -78,10 +78,13 @@ eachLedger('leases of workers', (bench) => {
   it('after a claim whose answer was lost, a run that it began and lost meanwhile is not given back: that attempt counts', async (t) => {
     const task = bench.task()
     let [isMute, answersToLose] = [false, 0]
-    const ledger = bench.ledgerOn(interrupted(bench.store, (moment) => {
-      if (moment === 'before statement' && isMute) throw cutConnection()
-      if (moment === 'after transaction' && answersToLose-- > 0) throw cutConnection()
-    }))
+    const wasTaken = async () => (await bench.store.db.selectFrom('task_runs').select('status').where('task_key', '=', `${task}:unseen`).executeTakeFirst())?.status === 'processing'
+    const beats = interrupted(bench.store, () => {
+      if (isMute) throw cutConnection()
+    })
+    const ledger = bench.ledgerOn(interrupted(bench.store, async (moment) => {
+      if (moment.startsWith('after') && answersToLose > 0 && (await wasTaken()) && answersToLose-- > 0) throw cutConnection()
+    }), { beats })
     const { until, ended } = await startWorker(t, ledger, { queues: [task], lease: LEASE_MS, handlers: { [task]: (key: string, run: WorkRun) => (key === 'begun' ? untilStopped(run) : undefined) } })
     await bench.ledgerOn(bench.store).enqueue(task, { key: 'begun', queue: task, payload: 'begun' })
     await until(({ event }) => event === 'started')
