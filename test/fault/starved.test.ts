@@ -84,4 +84,4 @@ eachServerLedger('starved', (bench, { name }) => {
       assert.deepEqual([again.status, 'value' in again && again.value], ['completed', 1])
     }
   })
-})
+}, { atOnce: true })

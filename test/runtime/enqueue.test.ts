@@ -106,7 +106,7 @@ eachLedger('enqueue', (bench) => {
 
     assert.ok(statements <= 12, `${statements} statements in 8 intervals of 150 to 250 ms`)
   })
-})
+}, { atOnce: true })
 
 /** The last but one is refused. */
 function oneBadOf(count: number): { priority?: number }[] {
