@@ -74,4 +74,4 @@ eachDatabase('table prefix', (db) => {
     const plain = text.replace(/["`]/g, '').replace(/\bpublic\./g, '')
     assert.equal(plain, 'with mine as (select r.task_runs from app_task_runs as r) select mine.task_runs, theirs.task_runs as task_status, app_tasks.task_runs as t from mine, theirs, app_tasks')
   })
-})
+}, { atOnce: true })

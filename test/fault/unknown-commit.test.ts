@@ -211,4 +211,4 @@ eachServerLedger('unknown commit', (bench, db) => {
       assert.deepEqual([outcome.status, harmed()], ['completed', 2])
     }
   })
-})
+}, { atOnce: true })

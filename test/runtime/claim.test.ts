@@ -182,4 +182,4 @@ eachLedger('claim object', (bench) => {
 
     assert.equal((await bench.row(claim.taskKey))['status'], 'processing')
   })
-})
+}, { atOnce: true })

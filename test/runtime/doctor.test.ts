@@ -103,7 +103,7 @@ eachLedger('doctor', (bench) => {
   it('a URL that cannot be read is no finding but a mistake', async () => {
     await assert.rejects(look('oracle://db'), { code: 'INVALID_OPTION' })
   })
-})
+}, { atOnce: true })
 
 const ODD: Partial<Record<DatabaseName, string>> = {
   postgres: 'alter table task_fences alter column scope type varchar(200) collate "en_US.utf8"',
@@ -144,7 +144,7 @@ eachServerLedger('doctor', (bench, db) => {
     assert.ok(made)
     assert.match((await look(url)).get('collations')!.said, /task_fences\.scope not compared byte for byte/)
   })
-})
+}, { atOnce: true })
 
 onlyOn('postgres', 'doctor', (db) => {
   it('a DateStyle in which instants cannot be read is a problem, and the rest is looked at all the same', async () => {

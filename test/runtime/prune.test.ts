@@ -272,7 +272,7 @@ eachLedger('prune', (bench) => {
     const rows = await bench.store.db.selectFrom('task_actions').selectAll().where('task_name', '=', task).where('action', '=', 'prune').orderBy('acted_at').execute()
     return rows.map((row) => ({ by: row.acted_by, because: row.because, ...(JSON.parse(row.details!) as { runs: number; pruned_before: string; finished_before: string; interrupted: boolean }) }))
   }
-})
+}, { atOnce: true })
 
 /** Takes its view of the tables, then stands still. */
 const SLOWLY = { postgres: 'pg_sleep(1) is null', mariadb: 'sleep(1) > 0', mysql: 'sleep(1) > 0' } as const
@@ -316,4 +316,4 @@ eachServerLedger('prune', (bench, db) => {
     const { fence } = await bench.claim(request(task, 'a', { window: hourFrom('2026-09-20T10:00:00Z'), instance: instance() }))
     assert.ok(fence > floor)
   })
-})
+}, { atOnce: true })
