@@ -31,11 +31,19 @@ export function dueLater(at: RawBuilder<Date>) {
 export const OUT_OF_LINE = { ready_queue: null, waiting_key: null, due_at: null } as const
 
 /**
- * The state of rows that are named by their keys, or found by their place in line. As an expression, so that no index on
- * the state answers to it: through that, a statement would read, and lock, whatever else is in this state.
+ * A condition that is looked at beside the index by which rows are found: no other index answers to it, and no statistics of
+ * it, which may be of yesterday's queue, let a planner believe that hardly a row meets it and a LIMIT must read them all.
+ */
+export function beside(condition: RawBuilder<boolean>): RawBuilder<boolean> {
+  return sql<boolean>`case when ${condition} then true else false end`
+}
+
+/**
+ * The state of rows that are named by their keys, or found by their place in line. Beside the index: through that of the
+ * states, a statement would read, and lock, whatever else is in this one.
  */
 export function isStill(status: Status): RawBuilder<boolean> {
-  return sql<boolean>`coalesce(status, '') = ${sql.lit(status)}`
+  return beside(sql<boolean>`status = ${sql.lit(status)}`)
 }
 
 /**

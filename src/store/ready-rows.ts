@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { FLOOR_SCOPE } from '../dialect/dialect.ts'
 import { LedgerError } from '../model/errors.ts'
 import type { Holder } from '../model/run.ts'
-import { isStill } from './line.ts'
+import { beside, isStill } from './line.ts'
 import type { Db, Store } from './tables.ts'
 
 export interface ReadyQuery {
@@ -57,10 +57,9 @@ export function readyQuery(store: Store, { queue, tasks, limit, after }: ReadyQu
 /** The first of those that nothing bars, each asked for by its key; and the fence that nobody begins below. */
 export function firstQuery(store: Store, { queue, tasks }: Pick<ReadyQuery, 'queue' | 'tasks'>) {
   const floor = sql<bigint | number | string>`coalesce((select counter from ${store.table('task_fences')} where scope = ${FLOOR_SCOPE}), 0)`
-  // As a value: a database that may join two tables may do it in another order than the line's.
   const bars = sql`(select task_name as bars, paused_at as paused, pruned_before as pruned from ${store.table('tasks')}) as b`
-  const barred = sql`(select 1 from ${bars} where bars = task_name and (paused is not null or pruned > window_start))`
-  const query = selectReady(store, queue, tasks).select(floor.as('floor')).where(sql<boolean>`coalesce(${barred}, 0) = 0`).limit(1)
+  const barred = sql<boolean>`exists (select 1 from ${bars} where bars = task_name and (paused is not null or pruned > window_start))`
+  const query = selectReady(store, queue, tasks).select(floor.as('floor')).where(beside(sql<boolean>`not ${barred}`)).limit(1)
   return { query, floor }
 }
 
@@ -71,9 +70,9 @@ function selectReady(store: Store, queue: string, tasks: readonly string[]) {
     .select(sql<number>`case when concurrency_key is null then 1 else 0 end`.as('mine'))
     .select(sql<number>`case when concurrency_key is not null then concurrency_limit end`.as('concurrency_limit'))
     .where('ready_queue', '=', queue)
-    // As expressions, so that no other index answers to them: this one has the order, whatever the statistics say.
+    // This index has the order, whatever the statistics say.
     .where(isStill('pending'))
-    .where(store.oneOf(sql`coalesce(task_name, '')`, tasks))
+    .where(beside(store.oneOf(sql.ref('task_name'), tasks)))
     .orderBy('priority')
     .orderBy('position')
 }

@@ -1,6 +1,6 @@
 /** Keeps runs in their right place in line: the due ones in it, the blocked ones behind their key, the next of a free key ready. */
 import { sql } from 'kysely'
-import { inLine, isDueBy, isStill } from './line.ts'
+import { beside, inLine, isDueBy, isStill } from './line.ts'
 import type { Db, Store } from './tables.ts'
 
 export interface Head {
@@ -69,7 +69,7 @@ export async function promote(store: Store, limit = BATCH): Promise<number> {
  */
 export async function look(store: Store, queues: readonly string[], tasks: readonly string[]): Promise<{ ready: boolean; due: boolean }> {
   const runs = store.table('task_runs')
-  const first = (queue: string) => sql`(select 1 from ${runs} where ready_queue = ${queue} and ${isStill('pending')} and ${store.oneOf(sql`coalesce(task_name, '')`, tasks)} order by priority, position limit 1)`
+  const first = (queue: string) => sql`(select 1 from ${runs} where ready_queue = ${queue} and ${isStill('pending')} and ${beside(store.oneOf(sql.ref('task_name'), tasks))} order by priority, position limit 1)`
   const { rows } = await sql<{ ready: number; due: number }>`
     select coalesce(${sql.join([...queues.map(first), sql`0`, sql`0`])}) as ready,
       case when (select due_at from ${runs} where due_at is not null order by due_at limit 1) <= ${store.now()} then 1 else 0 end as due`.execute(store.db)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { sql } from 'kysely'
+import pg from 'pg'
 import type { Store } from '../../src/store/tables.ts'
 import { completeMany } from '../../src/store/complete-batch.ts'
 import { bumpFences } from '../../src/store/fence.ts'
@@ -77,6 +78,22 @@ eachLedger('the first in line', (bench) => {
       assert.deepEqual(labels(runs), ['new', 'mine'])
     })
     assert.deepEqual(labels(await taken(task)), ['locked'])
+  })
+
+  it('is expected to read one run and not the whole line, whatever the statistics say: what is dear, PostgreSQL compiles first', async () => {
+    const [task, heard] = [bench.task(), [] as { sql: string; parameters: readonly unknown[] }[]]
+    await enqueue(bench.store, task, Array.from({ length: 2_000 }, (_, nth) => ({ label: String(nth) })))
+    await bench.db.admin('analyze task_runs', bench.url)
+    const store = await bench.openStore({ log: ({ query }) => void heard.push(query) })
+    await first(task, [task], store)
+
+    const client = new pg.Client(bench.url)
+    await client.connect()
+    const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Total Cost': number } }] }>(`explain (format json) ${heard[0]!.sql}`, [...heard[0]!.parameters])
+    await client.end()
+
+    const cost = rows[0]!['QUERY PLAN'][0].Plan['Total Cost']
+    assert.ok(cost < 500, `${cost}: of eight a run, that is the line and not its head`)
   })
 
   it('case 69: its fence comes through whole beyond 2^53, and is above a bump', async () => {
