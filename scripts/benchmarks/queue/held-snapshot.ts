@@ -3,22 +3,23 @@ import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { median, shown } from '../median.ts'
 import { atLeast } from './aim.ts'
-import { drop, jobsASecond, newLedger, type Server, type Terms } from './place.ts'
+import { drop, measureOn, newLedger, type Server, type Terms } from './place.ts'
 
-const ROUNDS = 10
+/** Five times `jobs`, done by one worker; the last tenth of them under the snapshot, against the last tenth without one. */
+export async function snapshot(server: Server, { jobs }: Terms): Promise<void> {
+  const [free, held] = [await tenths(server, jobs * 5, false), await tenths(server, jobs * 5, true)]
+  console.log(`snapshot: ${server.name}, ${jobs * 5} jobs in tenths under a snapshot: ${held.map(shown).join(', ')} jobs/s; without: ${free.map(shown).join(', ')}`)
+  console.log(atLeast(0.7, 'jobs/s in the last three tenths', median(held.slice(-3)) / median(free.slice(-3))))
+}
 
-/** Five times `jobs` under the snapshot, in ten rounds; the last ones against as many before it was taken, on the same table. */
-export async function snapshot(server: Server, { jobs, turns }: Terms): Promise<void> {
+/** Jobs a second, by tenths. */
+async function tenths(server: Server, jobs: number, isHeld: boolean): Promise<number[]> {
   const url = await newLedger(server)
-  const part = Math.round((jobs * 5) / ROUNDS)
-  const [before, under]: [number[], number[]] = [[], []]
-  for (let turn = 0; turn < turns; turn++) before.push(await jobsASecond(url, part))
-  const release = await hold(url)
-  for (let round = 0; round < ROUNDS; round++) under.push(await jobsASecond(url, part))
+  const release = isHeld ? await hold(url) : async () => {}
+  const ends = (await measureOn(url, 'runledger', 'defaults', jobs)).tenths
   await release()
-  console.log(`snapshot: ${server.name}, ${part * ROUNDS} jobs under a snapshot in ${ROUNDS} rounds: ${under.map(shown).join(', ')} jobs/s; before it ${shown(median(before))}`)
-  console.log(atLeast(0.7, 'jobs/s at the end', median(under.slice(-Math.min(turns, ROUNDS))) / median(before)))
   await drop(server, url)
+  return ends.map((end, nth) => jobs / 10 / (end - (ends[nth - 1] ?? 0)))
 }
 
 /** @returns how to let go of it */

@@ -21,6 +21,8 @@ export interface Side {
 export interface Figures {
   readonly enqueueSeconds: number
   readonly workSeconds: number
+  /** Seconds until each tenth of them had begun. */
+  readonly tenths: readonly number[]
   readonly cpuSeconds: number
   /** Milliseconds from the call of enqueue to the start of the handler, on an idle system. */
   readonly latencies: readonly number[]
@@ -41,16 +43,18 @@ const { promise: all, resolve } = Promise.withResolvers<void>()
 if (left === 0) resolve()
 const cpu = process.cpuUsage()
 const workBegun = performance.now()
+const tenths: number[] = []
 await side.work((id) => {
   started.get(id)?.()
-  if (--left === 0) resolve()
+  if (--left % Math.ceil(Number(jobs) / 10) === 0) tenths.push((performance.now() - workBegun) / 1000)
+  if (left === 0) resolve()
 })
 await all
 const latencies = await gentle(Number(singles))
 await side.stop()
 const worked = performance.now()
 const used = process.cpuUsage(cpu)
-console.log(JSON.stringify({ enqueueSeconds: (enqueued - begun) / 1000, workSeconds: (worked - workBegun) / 1000, cpuSeconds: (used.user + used.system) / 1e6, latencies } satisfies Figures))
+console.log(JSON.stringify({ enqueueSeconds: (enqueued - begun) / 1000, workSeconds: (worked - workBegun) / 1000, cpuSeconds: (used.user + used.system) / 1e6, tenths: tenths.slice(0, 10), latencies } satisfies Figures))
 process.exit(0)
 
 async function gentle(count: number): Promise<number[]> {

@@ -25,7 +25,10 @@ export interface FetchParts {
   reap(): Promise<void>
 }
 
-const TEND_EVERY_MS = 5_000
+/** How often it asks whether it can write, and tends the line. */
+const UPKEEP_EVERY_MS = 5_000
+/** Of its time it spends at most one part in so many on tending. */
+const TEND_SHARE = 10
 /** After a failed question; it doubles up to the poll interval, or this if that is shorter. */
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2_000
@@ -38,7 +41,9 @@ export class FetchLoop {
   readonly #parts: FetchParts
   #stopped = false
   #nextLookAt = 0
+  #nextProbeAt = 0
   #nextTendAt = 0
+  #tending: Promise<void> | null = null
   #turn = 0
   #cursor = SWEEP_START
   #pauseMs = FIRST_PAUSE_MS
@@ -60,7 +65,7 @@ export class FetchLoop {
         this.#pauseMs = FIRST_PAUSE_MS
       } catch {
         // Said by its health. Whatever it was, a loop that ended here would leave a process that lives and does nothing.
-        this.#nextLookAt = this.#nextTendAt = 0 // Whether it can write is what it asks first then.
+        this.#nextLookAt = this.#nextProbeAt = 0 // Whether it can write is what it asks first then.
         await this.work.wait(jittered(this.#pauseMs))
         this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
         more = true
@@ -74,6 +79,11 @@ export class FetchLoop {
     this.room.hint()
   }
 
+  /** Resolves when it asks nothing any more; to be called once run() has ended. */
+  async quiet(): Promise<void> {
+    await this.#tending
+  }
+
   get #untilLook(): number {
     return Math.max(0, this.#nextLookAt - monotonicMs())
   }
@@ -81,26 +91,32 @@ export class FetchLoop {
   /** @param known there is something to fetch: that is not asked for then */
   async #look(known: boolean): Promise<boolean> {
     const { store, health, queues, tasks, pollMs } = this.#parts
-    const isToTend = monotonicMs() >= this.#nextTendAt
-    if (isToTend) await health.ask(() => probeWrite(store))
+    if (monotonicMs() >= this.#nextProbeAt) await health.ask(() => probeWrite(store))
     await this.#parts.onInterval()
     const { ready, due } = await health.ask(() => look(store, known ? [] : queues, tasks), 'read')
     const promoted = due ? await health.ask(() => promote(store), 'read') : 0
     const now = monotonicMs()
     this.#nextLookAt = now + (promoted > 0 ? 0 : jittered(pollMs))
-    if (isToTend) {
-      this.#nextTendAt = now + jittered(TEND_EVERY_MS)
-      await this.#tend()
-    }
+    if (now >= this.#nextProbeAt) this.#nextProbeAt = now + jittered(UPKEEP_EVERY_MS)
+    if (now >= this.#nextTendAt) this.#tending ??= this.#tend(now)
     return ready || promoted > 0
   }
 
-  async #tend(): Promise<void> {
+  /** Beside the claims, which do not wait for it: where a snapshot is held, it reads through all that was done since. */
+  async #tend(begunAt: number): Promise<void> {
     const { store, health, reap } = this.#parts
-    await health.ask(reap, 'read')
-    const { next, madeReady } = await health.ask(() => sweepLine(store, this.#cursor), 'read')
-    this.#cursor = next
-    if (madeReady > 0) this.#nextLookAt = 0
+    this.#nextTendAt = Infinity
+    try {
+      await health.ask(reap, 'read')
+      const { next, madeReady } = await health.ask(() => sweepLine(store, this.#cursor), 'read')
+      this.#cursor = next
+      if (madeReady > 0) this.work.hint()
+    } catch {
+      // Said by its health; the next turn comes.
+    }
+    const now = monotonicMs()
+    this.#nextTendAt = now + Math.max(jittered(UPKEEP_EVERY_MS), TEND_SHARE * (now - begunAt))
+    this.#tending = null
   }
 
   /** One queue after the other, beginning with another one each time, so that a full one does not starve the rest. */

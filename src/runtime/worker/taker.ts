@@ -66,11 +66,13 @@ export class Taker {
   async #takeTogether(request: TakeRequest, claimedAt: number): Promise<Claimed> {
     const { queue, limit, after } = request
     const { runs, seen, last } = await this.#parts.health.ask(() => takeBatch(this.#parts.store, request), 'read')
+    const isEnd = seen < limit
     if (!after) this.#frontAgainAt = monotonicMs() + FRONT_EVERY * (monotonicMs() - claimedAt)
-    this.#places.delete(queue)
-    if (last && seen === limit && runs.length > 0) this.#places.set(queue, last)
-    if (seen < limit && runs.every((run) => run.concurrencyKey === null)) this.#singles.set(queue, SINGLES)
-    return { runs, more: seen === limit || after !== undefined }
+    const [place, goesOn] = [last ?? after, isEnd ? after !== undefined && monotonicMs() < this.#frontAgainAt : runs.length > 0]
+    if (place && goesOn) this.#places.set(queue, place)
+    else this.#places.delete(queue)
+    if (isEnd && runs.every((run) => run.concurrencyKey === null)) this.#singles.set(queue, SINGLES)
+    return { runs, more: !isEnd || (after !== undefined && !goesOn) }
   }
 
   /** @returns null when the next of this queue are to be taken together */

@@ -136,6 +136,7 @@ export class Worker {
     await Promise.race([this.#slots.idle().then(() => this.#completer.drain()), sleep(graceMs + RECORDING_MS, undefined, { ref: false })])
     await this.#listener.close()
     this.#group.stop()
+    await this.#loop.quiet()
     await closeStore()
     this.#isStopped = true
     this.#tell({ event: 'stopped', problem: this.#completer.unrecorded === 0 ? null : `${this.#completer.unrecorded} runs that are done could not be recorded` })
