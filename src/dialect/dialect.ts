@@ -172,6 +172,8 @@ export interface SelectedUpdate<Tables, O> {
   readonly table: string
   /** Of this table alone. */
   readonly select: SelectQueryBuilder<Tables, never, O>
+  /** The name of the index that has its rows, in its order. */
+  readonly index: string
   readonly set: Readonly<Record<string, unknown>>
 }
 

@@ -1,12 +1,13 @@
 /** What MySQL and MariaDB do their own way with many rows at a time. */
-import { sql, type Kysely } from 'kysely'
+import { FromNode, IdentifierNode, OperationNodeTransformer, RawNode, sql, TableNode, type Kysely, type KyselyPlugin, type QueryId } from 'kysely'
 import type { AbsentRows } from './absent-rows.ts'
 import type { BatchVerbs, Dialect, DistinctAfter, Selected, SelectedUpdate } from './dialect.ts'
+import type { LedgerNames } from './ledger-names.ts'
 
-export function batchVerbs<Tables>(table: Dialect['table'], diagnose: Dialect['diagnose'], instantText: (date: Date) => string): BatchVerbs<Tables> {
+export function batchVerbs<Tables>(table: Dialect['table'], names: LedgerNames, diagnose: Dialect['diagnose'], instantText: (date: Date) => string): BatchVerbs<Tables> {
   return {
     insertAbsent: (on, rows) => insertAbsent(on, table, diagnose, rows),
-    updateSelected: (tx, update) => updateSelected(tx, table, update),
+    updateSelected: (tx, update) => updateSelected(tx, table, { ...update, index: names.full(update.index) }),
     updatesInOne: false,
     distinctAfter: (on, of) => distinctAfter(on, table, of),
     // Differs by necessity: it looks into the index itself (an index dive) where statistics would be stale.
@@ -55,11 +56,32 @@ async function insertRows<Tables>(db: Kysely<Tables>, table: Dialect['table'], d
 }
 
 /**
+ * Differs by necessity: of an index of (queue, priority, position) MariaDB takes the two that are equal and walks past all
+ * that is behind the position, dead rows too, unless it is told to read by this index: then it goes to the position.
+ */
+class ReadBy extends OperationNodeTransformer implements KyselyPlugin {
+  readonly #index: string
+
+  constructor(index: string) {
+    super()
+    this.#index = index
+  }
+
+  transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => this.transformNode(node, queryId)
+  transformResult: KyselyPlugin['transformResult'] = async ({ result }) => result
+
+  protected override transformFrom(node: FromNode, queryId?: QueryId): FromNode {
+    const { froms } = super.transformFrom(node, queryId)
+    return FromNode.create(froms.map((from) => (TableNode.is(from) ? RawNode.create(['', ' force index (', ')'], [from, IdentifierNode.create(this.#index)]) : from)))
+  }
+}
+
+/**
  * Differs by necessity: no UPDATE gives back the rows as they were, so they are selected and locked first. Their keys name
  * them then: nobody can move them in between.
  */
-async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, tableOf: Dialect['table'], { table, select, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
-  const { rows } = await tx.executeQuery<O>(select.forUpdate().skipLocked())
+async function updateSelected<Tables, O extends Selected>(tx: Kysely<Tables>, tableOf: Dialect['table'], { table, select, index, set }: SelectedUpdate<Tables, O>): Promise<{ rows: O[]; updated: number }> {
+  const { rows } = await tx.executeQuery<O>(select.forUpdate().skipLocked().withPlugin(new ReadBy(index)))
   const keys = rows.filter(({ mine }) => Number(mine) === 1).map((row) => row.task_key)
   if (keys.length === 0) return { rows, updated: 0 }
   const { numAffectedRows } = await sql`

@@ -35,7 +35,7 @@ export async function transitionMany(store: Store, db: Db, { move, of, set = {} 
  */
 export async function takeReady<Row extends ReadyRow>(store: Store, tx: Db, select: SelectQueryBuilder<Tables, never, Row>, set: Changes): Promise<Row[]> {
   const { to } = MOVES.take
-  const { rows, updated } = await store.updateSelected(tx, { table: 'task_runs', select, set: { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(store, to), ...set } })
+  const { rows, updated } = await store.updateSelected(tx, { table: 'task_runs', select, index: 'task_runs_ready_queue', set: { status: to, ...columnsOf(store, to, undefined, {}), ...placeInLine(store, to), ...set } })
   mustAllMove(updated, rows.filter((row) => row.concurrency_key === null))
   return rows
 }

@@ -1,6 +1,7 @@
 /** A transaction somewhere that keeps its snapshot keeps every dead row: what the claim and the heartbeat read and leave behind then. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { completeMany } from '../../src/store/complete-batch.ts'
 import { heartbeatMany } from '../../src/store/heartbeat-batch.ts'
@@ -14,14 +15,30 @@ const DONE = 2_000
 const BATCH = 500
 
 eachLedger('under a snapshot that is held', (bench) => {
-  if (bench.db.name !== 'postgres') return
-
   /** A store whose last statement of a kind can be asked for. */
   async function overheard(): Promise<{ store: Store; last(word: string): pg.QueryConfig }> {
     const heard: pg.QueryConfig[] = []
     const store = await bench.openStore({ log: ({ query }) => void heard.push({ text: query.sql, values: [...query.parameters] }) })
     return { store, last: (word) => heard.findLast(({ text }) => text.includes(word))! }
   }
+
+  if (bench.db.name === 'mariadb') {
+    it('case 66: a claim that goes on behind the last one is a range that begins there, and no walk past what was done', async () => {
+      const [task, { store, last }] = [bench.task(), await overheard()]
+      const claim = (after?: Place) => takeBatch(store, { queue: task, tasks: [task], limit: 500, after, leaseSeconds: 60, instance: instance() })
+      await enqueue(store, task, Array.from({ length: 5_000 }, (_, nth) => ({ label: String(nth) })))
+      await bench.db.admin('analyze table task_runs', bench.url)
+      await claim((await claim()).last)
+      const { text, values } = last('skip locked')
+
+      const client = await mysql.createConnection(bench.url)
+      const [[plan]] = await client.query<mysql.RowDataPacket[]>(`explain ${text}`, values)
+      await client.end()
+
+      assert.deepEqual([plan?.['type'], plan?.['key']], ['range', 'task_runs_ready_queue'])
+    })
+  }
+  if (bench.db.name !== 'postgres') return
 
   /** Sends it again, and takes it back. @returns what PostgreSQL counted of it */
   async function counted(statement: pg.QueryConfig, count: string): Promise<number> {
