@@ -1,7 +1,7 @@
 /** Settings of a whole server that change under the ledger: read-only, and another time zone. */
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { after, before, describe, it } from 'node:test'
+import { after, before, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkRun } from '../../src/index.ts'
 import { openLedger } from '../../src/runtime/ledger.ts'
@@ -12,82 +12,80 @@ import { privateServer, type PrivateServer } from '../support/private-server.ts'
 import { startFixture } from '../support/fixture-process.ts'
 import { startWorker } from '../support/workers.ts'
 
-describe('server settings', { concurrency: true }, () => {
-  onlyOn('postgres', 'server settings', (db) => {
-    let url: string
-    before(async () => {
-      url = await db.url()
-      await migrate(url)
-    })
-
-    readOnlyTests(db, () => url, async (on) => {
-      await db.admin(`begin read write; alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = ${on ? 'on' : 'off'}; commit`, url)
-      await killSessions(db, url) // It is for new sessions.
-    })
+onlyOn('postgres', 'server settings', (db) => {
+  let url: string
+  before(async () => {
+    url = await db.url()
+    await migrate(url)
   })
 
-  for (const name of ['mariadb', 'mysql'] as const) {
-    onlyOn(name, 'server settings', (db) => {
-      let server: PrivateServer
-      let url: string
-      before(async () => {
-        server = await privateServer(name)
-        await db.admin('create database ledger', server.url)
-        url = await userUrl(db, new URL('/ledger', server.url).href, 'secret') // An administrator may write to a read-only server.
-        await migrate(url)
-      })
-      after(() => server?.remove())
-
-      readOnlyTests(db, () => url, async (on) => {
-        await db.admin(`set global read_only = ${on ? 1 : 0}`, server.url)
-      })
-
-      it('sessions that the server ends while they are idle cost a job nothing', async (t) => {
-        await db.admin('set global wait_timeout = 1', server.url)
-        t.after(() => db.admin('set global wait_timeout = 28800', server.url))
-        const ledger = await openLedger(url, { heartbeats: 'loop' })
-        t.after(() => ledger.close())
-        const outcome = await ledger.run({ task: 'idle', key: 'a', lease: '30s', heartbeat: '10s' }, () => sleep(2_200))
-        assert.equal(outcome.status, 'completed')
-      })
-
-      it('an sql_mode is as good as any other, but for the one under which values cannot be quoted', async (t) => {
-        const [{ mode } = {}] = await db.admin('select @@global.sql_mode as mode', server.url)
-        t.after(() => db.admin(`set global sql_mode = '${String(mode)}'`, server.url))
-        for (const other of ['', 'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE', 'TRADITIONAL']) {
-          await db.admin(`set global sql_mode = '${other}'`, server.url)
-          const ledger = await openLedger(url, { heartbeats: 'loop' })
-          const outcome = await ledger.run({ task: 'mode', key: `it's "${other}"` }, () => {})
-          await ledger.close()
-          assert.equal(outcome.status, 'completed', other)
-        }
-        await db.admin(`set global sql_mode = 'NO_BACKSLASH_ESCAPES'`, server.url)
-        await assert.rejects(openLedger(url), { code: 'DATABASE_UNAVAILABLE', message: /NO_BACKSLASH_ESCAPES/ })
-      })
-
-      it('case 43: instants are the same for every host, whatever the zones of server and hosts', async (t) => {
-        await db.admin(`set global time_zone = '+05:45'`, server.url)
-        const at = '2026-03-08T07:30:00Z'
-
-        const claiming = await startFixture(t, 'fault/fixture-zone.ts', [url, 'zones', at, 'claim'], { TZ: 'America/New_York' }).says('instants')
-        const reading = await startFixture(t, 'fault/fixture-zone.ts', [url, 'zones', at, 'read'], { TZ: 'Asia/Tokyo' }).says('instants')
-        const [{ heartbeat, age, start } = {}] = await db.admin(
-          `select unix_timestamp(convert_tz(heartbeat_at, '+00:00', @@session.time_zone)) as heartbeat, timestampdiff(microsecond, heartbeat_at, utc_timestamp(6)) / 1e6 as age, cast(window_start as char) as start from task_runs where task_name = 'zones'`,
-          url,
-        )
-
-        assert.deepEqual([claiming['offset'], reading['offset']], [300, -540], 'the hosts have zones of their own')
-        assert.deepEqual(reading['instants'], claiming['instants'])
-        const [windowStart, windowEnd, , heartbeatAt] = claiming['instants'] as number[]
-        assert.deepEqual([windowStart, windowEnd], [Date.parse('2026-03-08T07:00:00Z'), Date.parse('2026-03-08T08:00:00Z')])
-        assert.match(String(start), /^2026-03-08 07:00:00/)
-        assert.ok(Math.abs(Number(heartbeat) * 1000 - heartbeatAt!) < 2, 'SQL and client see one heartbeat')
-        const ageSeenHere = (Date.now() - heartbeatAt!) / 1000
-        assert.ok(Math.abs(ageSeenHere - Number(age)) < 2 && Number(age) >= 0, `age ${String(age)} s by SQL, ${ageSeenHere} s by the client`)
-      })
-    })
-  }
+  readOnlyTests(db, () => url, async (on) => {
+    await db.admin(`begin read write; alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = ${on ? 'on' : 'off'}; commit`, url)
+    await killSessions(db, url) // It is for new sessions.
+  })
 })
+
+for (const name of ['mariadb', 'mysql'] as const) {
+  onlyOn(name, 'server settings', (db) => {
+    let server: PrivateServer
+    let url: string
+    before(async () => {
+      server = await privateServer(name)
+      await db.admin('create database ledger', server.url)
+      url = await userUrl(db, new URL('/ledger', server.url).href, 'secret') // An administrator may write to a read-only server.
+      await migrate(url)
+    })
+    after(() => server?.remove())
+
+    readOnlyTests(db, () => url, async (on) => {
+      await db.admin(`set global read_only = ${on ? 1 : 0}`, server.url)
+    })
+
+    it('sessions that the server ends while they are idle cost a job nothing', async (t) => {
+      await db.admin('set global wait_timeout = 1', server.url)
+      t.after(() => db.admin('set global wait_timeout = 28800', server.url))
+      const ledger = await openLedger(url, { heartbeats: 'loop' })
+      t.after(() => ledger.close())
+      const outcome = await ledger.run({ task: 'idle', key: 'a', lease: '30s', heartbeat: '10s' }, () => sleep(2_200))
+      assert.equal(outcome.status, 'completed')
+    })
+
+    it('an sql_mode is as good as any other, but for the one under which values cannot be quoted', async (t) => {
+      const [{ mode } = {}] = await db.admin('select @@global.sql_mode as mode', server.url)
+      t.after(() => db.admin(`set global sql_mode = '${String(mode)}'`, server.url))
+      for (const other of ['', 'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE', 'TRADITIONAL']) {
+        await db.admin(`set global sql_mode = '${other}'`, server.url)
+        const ledger = await openLedger(url, { heartbeats: 'loop' })
+        const outcome = await ledger.run({ task: 'mode', key: `it's "${other}"` }, () => {})
+        await ledger.close()
+        assert.equal(outcome.status, 'completed', other)
+      }
+      await db.admin(`set global sql_mode = 'NO_BACKSLASH_ESCAPES'`, server.url)
+      await assert.rejects(openLedger(url), { code: 'DATABASE_UNAVAILABLE', message: /NO_BACKSLASH_ESCAPES/ })
+    })
+
+    it('case 43: instants are the same for every host, whatever the zones of server and hosts', async (t) => {
+      await db.admin(`set global time_zone = '+05:45'`, server.url)
+      const at = '2026-03-08T07:30:00Z'
+
+      const claiming = await startFixture(t, 'fault/fixture-zone.ts', [url, 'zones', at, 'claim'], { TZ: 'America/New_York' }).says('instants')
+      const reading = await startFixture(t, 'fault/fixture-zone.ts', [url, 'zones', at, 'read'], { TZ: 'Asia/Tokyo' }).says('instants')
+      const [{ heartbeat, age, start } = {}] = await db.admin(
+        `select unix_timestamp(convert_tz(heartbeat_at, '+00:00', @@session.time_zone)) as heartbeat, timestampdiff(microsecond, heartbeat_at, utc_timestamp(6)) / 1e6 as age, cast(window_start as char) as start from task_runs where task_name = 'zones'`,
+        url,
+      )
+
+      assert.deepEqual([claiming['offset'], reading['offset']], [300, -540], 'the hosts have zones of their own')
+      assert.deepEqual(reading['instants'], claiming['instants'])
+      const [windowStart, windowEnd, , heartbeatAt] = claiming['instants'] as number[]
+      assert.deepEqual([windowStart, windowEnd], [Date.parse('2026-03-08T07:00:00Z'), Date.parse('2026-03-08T08:00:00Z')])
+      assert.match(String(start), /^2026-03-08 07:00:00/)
+      assert.ok(Math.abs(Number(heartbeat) * 1000 - heartbeatAt!) < 2, 'SQL and client see one heartbeat')
+      const ageSeenHere = (Date.now() - heartbeatAt!) / 1000
+      assert.ok(Math.abs(ageSeenHere - Number(age)) < 2 && Number(age) >= 0, `age ${String(age)} s by SQL, ${ageSeenHere} s by the client`)
+    })
+  })
+}
 
 /** case 59 */
 function readOnlyTests(db: TestServer, url: () => string, setReadOnly: (on: boolean) => Promise<void>): void {
