@@ -57,7 +57,7 @@ async function insertRows<Tables>(db: Kysely<Tables>, table: Dialect['table'], d
 
 /**
  * Differs by necessity: of an index of (queue, priority, position) MariaDB takes the two that are equal and walks past all
- * that is behind the position, dead rows too, unless it is told to read by this index: then it goes to the position.
+ * that is in front of the position, dead rows too, unless it is told to read by this index: then it goes to the position.
  */
 class ReadBy extends OperationNodeTransformer implements KyselyPlugin {
   readonly #index: string
